@@ -1,0 +1,3 @@
+"""Differentially private stand-ins for sensitive tables."""
+
+__version__ = "0.1.0"
