@@ -1,0 +1,18 @@
+"""Public facts about a table: the only thing that may be known without spending privacy budget."""
+
+from understudy.schema.columns import Boolean, Categorical, Column, Datetime, Id, Integer, Ordinal, Real, Text
+from understudy.schema.schema import Schema, json_schema
+
+__all__ = [
+    "Boolean",
+    "Categorical",
+    "Column",
+    "Datetime",
+    "Id",
+    "Integer",
+    "Ordinal",
+    "Real",
+    "Schema",
+    "Text",
+    "json_schema",
+]

@@ -1,0 +1,196 @@
+"""A schema: everything that may be known about a table without looking at its rows."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from datetime import date
+from os import PathLike
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, field_validator, model_validator
+
+from understudy.errors import SchemaError
+from understudy.schema import text as schema_text
+from understudy.schema.columns import KINDS, Column, Facts
+from understudy.schema.fields import Source, Whole, Words, is_text
+from understudy.schema.problems import RefusalError, sentences, shown
+
+OWN_FACTS = ("rows", "label", "missing_values")
+
+
+def _texts(values: Any) -> tuple[str, ...]:
+    if not isinstance(values, list | tuple):
+        raise ValueError(f"must be a list such as ['?', NA], got {shown(values)}")
+    if any(isinstance(value, bool) or not isinstance(value, str | int | float) for value in values):
+        raise ValueError("must hold text or numbers; quote the words")
+    return tuple(str(value).strip() for value in values)
+
+
+class Schema(BaseModel):
+    """Columns by name, in order, with an optional label and an optional public number of rows.
+
+    `missing_values` lists what a file writes for a missing cell, besides nothing; a column's declared values win.
+
+    >>> Schema.loads("columns: {age: {kind: integer, low: 17, high: 90}}").modelled["age"].high
+    90
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    format: Literal[1] = 1
+    rows: Whole | None = None
+    label: Words | None = None
+    missing_values: Annotated[tuple[str, ...], BeforeValidator(_texts)] = ()
+    source: Source = "public"
+    columns: dict[str, Column]
+
+    def __init__(self, **facts: Any) -> None:
+        problems: list[str] = []
+        try:
+            super().__init__(**facts)
+        except ValidationError as error:
+            problems = sentences(error, list(type(self).model_fields))
+        if problems:
+            raise RefusalError(problems)
+
+    @field_validator("columns", mode="before")
+    @classmethod
+    def _columns(cls, columns: Any) -> dict[str, Facts]:
+        if not isinstance(columns, Mapping) or not columns:
+            raise ValueError("must be a mapping from column names to their facts, with at least one column")
+        built: dict[str, Facts] = {}
+        problems: list[str] = []
+        for name, facts in columns.items():
+            try:
+                built[name] = _column(name, facts)
+            except RefusalError as refusal:
+                problems += [f"column {shown(name)}: {problem}" for problem in refusal.problems]
+        if problems:
+            raise RefusalError(problems)
+        return built
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.rows is not None and self.rows < 1:
+            raise ValueError(f"rows must be at least 1, got {self.rows}; give a public round number")
+        if not self.modelled:
+            raise ValueError("columns must have at least one that is not id or text; nothing would be modelled")
+        if self.label is not None and self.label not in self.modelled:
+            why = "is of a kind that is not modelled" if self.label in self.columns else "is not among the columns"
+            raise ValueError(f"label {self.label!r} {why}; name a modelled column, or leave label out")
+        if isinstance(self.source, dict) and set(self.source) - set(OWN_FACTS):
+            raise ValueError(f"source marks the facts {', '.join(OWN_FACTS)} only; columns have a source of their own")
+        return self
+
+    @property
+    def modelled(self) -> dict[str, Column]:
+        """The columns that are modelled (not id, not text), in order."""
+        return {name: column for name, column in self.columns.items() if column.modelled}
+
+    def unconfirmed(self) -> list[tuple[str | None, str]]:
+        """Facts that were read off the rows, as (column, fact); the column is None for the schema's own facts."""
+        own = self.source if isinstance(self.source, dict) else dict.fromkeys(self._own_facts(), self.source)
+        found: list[tuple[str | None, str]] = [(None, fact) for fact, mark in own.items() if mark == "data"]
+        for name, column in self.columns.items():
+            found += [(name, fact) for fact in column.from_data()]
+        return found
+
+    def confirmed(self) -> "Schema":
+        """The same facts, vouched for as public knowledge by whoever calls this."""
+        columns = {name: column.model_copy(update={"source": "public"}) for name, column in self.columns.items()}
+        return self.model_copy(update={"source": "public", "columns": columns})
+
+    def digest(self) -> str:
+        """SHA-256 over the facts and the order of columns, not over the order of a column's facts or `source`."""
+        facts = [self.format, self._own_facts(), [[name, column.facts()] for name, column in self.columns.items()]]
+        canonical = json.dumps(facts, sort_keys=True, separators=(",", ":"), default=_json_value)
+        return hashlib.sha256(canonical.encode()).hexdigest()
+
+    def _own_facts(self) -> dict[str, Any]:
+        return {fact: getattr(self, fact) for fact in OWN_FACTS if getattr(self, fact) not in (None, ())}
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain Python, without defaults: what the file holds."""
+        columns = {name: _with_source(column.facts(), column.source) for name, column in self.columns.items()}
+        return _with_source({"format": self.format, **self._own_facts()}, self.source) | {"columns": columns}
+
+    def dumps(self, *, style: Literal["yaml", "json"] = "yaml", header: str = "") -> str:
+        """YAML with one column a line where it is short, or JSON; `header` becomes YAML comments on top."""
+        plain = self.as_dict()
+        if style == "json":
+            return json.dumps(plain, indent=2, ensure_ascii=False, default=_json_value) + "\n"
+        lines = [f"# {line}".rstrip() for line in header.splitlines()]
+        columns = plain.pop("columns")
+        lines += [f"{fact}: {schema_text.write_value(value)}" for fact, value in plain.items()]
+        lines.append("columns:")
+        lines += [schema_text.write_entry(name, facts) for name, facts in columns.items()]
+        return "\n".join(lines) + "\n"
+
+    @classmethod
+    def loads(cls, text: str) -> "Schema":
+        """From YAML or JSON text."""
+        plain = schema_text.parse(text)
+        if not isinstance(plain, dict):
+            raise SchemaError("a schema must be a mapping with `columns:`; see `understudy draft`")
+        if plain.get("format", 1) != 1:
+            raise SchemaError(
+                f"format must be 1, got {shown(plain['format'])}; a newer version of understudy may read it"
+            )
+        return cls(**plain)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> "Schema":
+        """From a file of YAML or JSON."""
+        try:
+            text, problem = Path(path).read_bytes().decode("utf-8-sig"), ""
+        except FileNotFoundError:
+            problem = "there is no such file; `understudy draft TABLE -o FILE` writes a first one"
+        except OSError as error:
+            problem = f"it cannot be read ({error.strerror})"
+        except UnicodeDecodeError:
+            problem = "it is not UTF-8 text; is it the table, not the schema?"
+        if problem:
+            raise SchemaError(f"schema {str(path)!r}: {problem}")
+        return cls.loads(text)
+
+    def save(self, path: str | PathLike[str], *, header: str = "") -> None:
+        """To a file: JSON if its name ends in .json, else YAML."""
+        path = Path(path)
+        text = self.dumps(style="json") if path.suffix == ".json" else self.dumps(header=header)
+        problem = ""
+        try:
+            path.write_text(text, encoding="utf-8", newline="\n")
+        except OSError as error:
+            problem = error.strerror or "it cannot be written"
+        if problem:
+            raise SchemaError(f"schema {str(path)!r}: {problem}; choose another place to write it to")
+
+
+def _column(name: Any, facts: Any) -> Facts:
+    if not is_text(name) or not name.strip() or name != name.strip():
+        raise RefusalError(["a column's name must be text without blanks around it"])
+    if isinstance(facts, Facts):
+        return facts
+    if not isinstance(facts, Mapping) or not all(isinstance(fact, str) for fact in facts):
+        raise RefusalError([f"must be a mapping such as {{kind: boolean}}, got {shown(facts)}"])
+    kind = facts.get("kind")
+    if not isinstance(kind, str) or kind not in KINDS:
+        given = f"got {shown(kind)}" if "kind" in facts else "but it is missing"
+        raise RefusalError([f"kind must be one of {', '.join(KINDS)}, {given}"])
+    return KINDS[kind](**facts)
+
+
+def _with_source(facts: dict[str, Any], source: Any) -> dict[str, Any]:
+    return facts if source in ("public", {}) else {**facts, "source": source}
+
+
+def _json_value(value: Any) -> str:
+    if isinstance(value, date):
+        return value.isoformat()
+    raise TypeError(f"no JSON for {type(value).__name__}")
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of schema files, for editors that complete and check while typing."""
+    return Schema.model_json_schema()
