@@ -1,0 +1,121 @@
+"""From a budget to the noise: users give epsilon, the accountant is inverted."""
+
+import math
+from collections.abc import Callable, Sequence
+
+from understudy.errors import OptionError
+from understudy.privacy import accountant
+from understudy.privacy.events import Event
+from understudy.privacy.gaussian_dp import gaussian_epsilon, gaussian_noise_multiplier
+from understudy.privacy.ledger import Budget
+
+__all__ = ["calibrate", "gaussian_epsilon", "noise_multiplier", "split"]
+
+_SMALLEST, _LARGEST = 1e-3, 1e6
+
+
+def noise_multiplier(budget: Budget) -> float:
+    """The noise of one Gaussian release that spends exactly the budget; 0 for an infinite one.
+
+    >>> round(noise_multiplier(Budget(1.0, 1e-5)), 4)
+    3.7306
+    """
+    return gaussian_noise_multiplier(budget.epsilon, budget.delta) if budget.private else 0.0
+
+
+def split(noise_multiplier: float, shares: Sequence[float]) -> list[float]:
+    """Noise multipliers of several Gaussian releases that together cost what one with `noise_multiplier` does.
+
+    Shares are of 1/z^2, which is what adds up under composition; they must sum to 1.
+
+    >>> split(3.0, [0.25, 0.75])
+    [6.0, 3.464101615137755]
+    """
+    if not shares or any(not (math.isfinite(share) and share > 0) for share in shares):
+        raise OptionError("shares must be positive numbers that sum to 1")
+    if abs(math.fsum(shares) - 1) > 1e-9:
+        raise OptionError(f"shares must sum to 1, got {math.fsum(shares)}")
+    if not (math.isfinite(noise_multiplier) and noise_multiplier >= 0):
+        raise OptionError(f"noise_multiplier must be finite and not negative, got {noise_multiplier}")
+    return [noise_multiplier / math.sqrt(share) for share in shares]
+
+
+def calibrate(events_of: Callable[[float], list[Event]], budget: Budget, *, precision: float = 1e-4) -> float:
+    """The smallest noise (to a relative `precision` of epsilon) whose events stay within the budget.
+
+    `events_of` gives the events for a noise multiplier, and must leak less the larger it is. The result was checked
+    with the accountant that the ledger and the certificate use; Renyi DP brackets it, then privacy-loss distributions,
+    on a coarse grid first, take it further down. An infinite budget gives 0, for which `events_of` is not asked.
+    """
+    if not budget.private:
+        return 0.0
+
+    def rough(noise: float) -> float:
+        leaves = accountant.flatten(events_of(noise))
+        exact = accountant.analytic_epsilon(leaves, budget.delta)
+        return accountant.rdp_epsilon(leaves, budget.delta) if exact is None else exact
+
+    def coarse(noise: float) -> float:
+        leaves = accountant.flatten(events_of(noise))
+        pld = accountant.pld_epsilon(leaves, budget.delta, coarse=True)
+        return min(rough(noise), math.inf if pld is None else pld)
+
+    def exact(noise: float) -> float:
+        return accountant.epsilon(events_of(noise), budget.delta).value
+
+    noise = _smallest_within(rough, budget.epsilon, _first_within(rough, budget.epsilon), precision)
+    for accounting in (coarse, exact):
+        if accounting(noise) < budget.epsilon * (1 - precision):
+            noise = _smallest_within(accounting, budget.epsilon, noise, precision)
+    # The exact accountant is never above the coarse one, but what is returned was measured, not argued.
+    while exact(noise) > budget.epsilon:
+        noise *= 1 + precision
+    return noise
+
+
+def _first_within(epsilon_of: Callable[[float], float], limit: float) -> float:
+    noise = 1.0
+    while epsilon_of(noise) > limit:
+        noise *= 2
+        if noise > _LARGEST:
+            raise OptionError(
+                f"no amount of noise brings these events to epsilon {limit:g}; "
+                "raise epsilon or delta, or give the parts without a noise multiplier a smaller share"
+            )
+    return noise
+
+
+def _smallest_within(epsilon_of: Callable[[float], float], limit: float, within: float, precision: float) -> float:
+    """Root of log epsilon against log noise, which is nearly a straight line: regula falsi (Illinois) in few steps."""
+
+    def excess(log_noise: float) -> float:
+        found = epsilon_of(math.exp(log_noise))
+        return math.log(found / limit) if 0 < found < math.inf else (-1.0 if found <= 0 else 1.0)
+
+    high, above = math.log(within), 0.0
+    high_value = excess(high)
+    low, step = high, 0.1
+    while True:
+        low -= step
+        if low < math.log(_SMALLEST):
+            return within  # noise hardly matters: other events use up the budget, or the budget is enormous
+        low_value = excess(low)
+        if low_value > 0:
+            break
+        high, high_value, step = low, low_value, step * 2
+    low_weight, high_weight = low_value, high_value
+    for _ in range(60):
+        if high_value > -precision and high_value <= above:
+            break
+        # Aim half the precision below the limit, so that a landing counts.
+        aim = 0.5 * precision
+        share = (low_weight + aim) / (low_weight - high_weight)
+        middle = low + (high - low) * min(max(share, 0.05), 0.95)
+        value = excess(middle)
+        if value > 0:
+            low, low_weight, high_weight = middle, value, high_weight / 2
+        else:
+            high, high_value, high_weight, low_weight = middle, value, value, low_weight / 2
+        if high - low < 1e-12:
+            break
+    return math.exp(high)
