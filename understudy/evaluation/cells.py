@@ -1,0 +1,113 @@
+"""Columns cut into few cells, along what is public or along the real rows, so that tables can be counted and compared."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.evaluation.view import View
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Edges of a numeric column: cell i holds edges[i-1] < code <= edges[i]; the last cell is for missing."""
+
+    edges: NDArray
+    missing: int
+
+    @property
+    def size(self) -> int:
+        return len(self.edges) + 2
+
+    def __call__(self, codes: NDArray) -> NDArray[np.int32]:
+        if codes.dtype.kind == "f":
+            absent = np.isnan(codes)
+        else:
+            absent = codes == self.missing
+        cells = np.searchsorted(self.edges, codes, side="left").astype(np.int32)
+        cells[absent] = len(self.edges) + 1
+        return cells
+
+
+def quantile_cut(codes: NDArray, missing: int, bins: int) -> Cut:
+    """Cut at the real quantiles; few distinct values get a cell each.
+
+    Quantiles that fall together are merged, so a spike (the zeros of a zero-inflated column) fills a cell of its own. One
+    more edge lies just below the real minimum and one at the maximum: values that no real row reaches share no cell with
+    real ones, also where the real column is constant.
+
+    >>> cut = quantile_cut(np.array([0, 0, 0, 5, 7], dtype=np.uint8), missing=255, bins=20)
+    >>> cut(np.array([0, 5, 6, 7, 200, 255], dtype=np.uint8)).tolist()
+    [0, 1, 2, 2, 3, 4]
+    """
+    present = codes[~np.isnan(codes)] if codes.dtype.kind == "f" else codes[codes != missing]
+    if len(present) == 0:
+        return Cut(np.array([], dtype=codes.dtype), missing)
+    distinct, counts = np.unique(present, return_counts=True)
+    if len(distinct) <= bins:
+        edges = distinct
+    else:
+        # An edge is a value that occurs, so integer codes stay exact integers however large they are.
+        ranks = np.linspace(0, len(present) - 1, bins + 1).astype(np.int64)
+        edges = distinct[np.unique(np.searchsorted(np.cumsum(counts), ranks, side="right"))]
+    if edges[0] > (0 if codes.dtype.kind != "f" else -np.inf):
+        below = edges[0] - 1 if codes.dtype.kind != "f" else np.nextafter(edges[0], -np.inf, dtype=codes.dtype)
+        edges = np.concatenate([np.array([below], dtype=codes.dtype), edges])
+    return Cut(edges, missing)
+
+
+def equal_cut(codes: NDArray, missing: int, bins: int) -> Cut:
+    """`bins` equal cells between the real minimum and maximum, and one beyond each end.
+
+    >>> cut = equal_cut(np.array([10, 20], dtype=np.uint8), missing=255, bins=2)
+    >>> cut(np.array([9, 10, 15, 16, 20, 21, 255], dtype=np.uint8)).tolist()
+    [0, 1, 1, 2, 2, 3, 4]
+    """
+    present = codes[~np.isnan(codes)] if codes.dtype.kind == "f" else codes[codes != missing]
+    if len(present) == 0:
+        return Cut(np.array([], dtype=np.float64), missing)
+    low, high = float(present.min()), float(present.max())
+    below = np.nextafter(low, -np.inf) if codes.dtype.kind == "f" else low - 0.5
+    edges = np.unique(np.concatenate([[below], np.linspace(low, high, bins + 1)[1:]]))
+    return Cut(edges, missing)
+
+
+@dataclass(frozen=True)
+class CellTables:
+    """Two or three tables with every column as cells of one shared partition."""
+
+    sizes: dict[str, int]
+    real: dict[str, NDArray]
+    synthetic: dict[str, NDArray]
+    holdout: dict[str, NDArray] | None
+
+
+def cut_tables(real: View, synthetic: View, holdout: View | None, *, bins: int = 20, equal: bool = False) -> CellTables:
+    """Categorical columns keep their values (missing, and values outside the domain, are cells of their own); numeric
+    columns are cut at public bin edges where the schema has them, otherwise at `bins` real quantiles.
+
+    With `equal`, every column is cut into `bins` equal parts between the real minimum and maximum (the NIST score).
+    """
+    sizes: dict[str, int] = {}
+    cells: tuple[dict, dict, dict] = ({}, {}, {})
+    for name, facts in real.facts.items():
+        codes = real.codes[name]
+        if facts.categorical and not (equal and facts.size > bins):
+            sizes[name] = facts.size + 2
+            apply = _unchanged
+        else:
+            if equal:
+                cut = equal_cut(codes, facts.missing, bins)
+            elif facts.edges is not None:
+                cut = Cut(np.asarray(facts.edges), facts.missing)
+            else:
+                cut = quantile_cut(codes, facts.missing, bins)
+            sizes[name], apply = cut.size, cut
+        for view, into in zip((real, synthetic, holdout), cells, strict=True):
+            if view is not None:
+                into[name] = apply(view.codes[name])
+    return CellTables(sizes, cells[0], cells[1], cells[2] if holdout is not None else None)
+
+
+def _unchanged(codes: NDArray) -> NDArray:
+    return codes
