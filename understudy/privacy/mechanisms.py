@@ -1,4 +1,8 @@
-"""The only places where noise meets private values. Each charges the ledger first, then draws."""
+"""The only places where noise meets private values.
+
+Each charges the ledger before it looks at a value: options are checked first, so that a wrong call costs nothing;
+values that turn out not to be numbers are an error after the charge, since that error too is told by the rows.
+"""
 
 import math
 
@@ -53,8 +57,10 @@ def gaussian(
     scale = noise_multiplier * reach * _CUSHION / step
     if scale > _LARGEST_SCALE:
         raise OptionError(f"{purpose}: noise_multiplier {noise_multiplier:g} is too large for exact noise")
-    on_grid = _to_grid(array, step, purpose)
+    if array.dtype.kind in "iu" and 1 / step > _LARGEST_STEP:
+        raise OptionError(f"{purpose}: l2_sensitivity {l2_sensitivity:g} is too small for a release of whole numbers")
     ledger.charge(Gaussian(noise_multiplier), purpose)
+    on_grid = _to_grid(array, step, purpose)
     noise = streams.noise.gaussian_steps(scale, array.size).reshape(array.shape)
     return (on_grid + noise).astype(np.float64) * step
 
@@ -93,12 +99,10 @@ def select(
     they differ. What floating-point rounding did to the scores before they came here is the caller's to bound: sums of
     many floats should be made on a fixed grid or in integers.
     """
-    scores, scale = _selection(scores, sensitivity, epsilon, monotone, purpose)
-    if scale == 0:
-        ledger.charge(NonPrivate(), purpose)
-        return int(np.argmax(scores))
-    ledger.charge(BoundedRange(epsilon), purpose)
-    return streams.noise.gumbel_argmax(scores, scale)
+    scale = _selection_scale(sensitivity, epsilon, monotone)
+    ledger.charge(BoundedRange(epsilon) if scale else NonPrivate(), purpose)
+    scores = _finite_scores(scores, purpose)
+    return streams.noise.gumbel_argmax(scores, scale) if scale else int(np.argmax(scores))
 
 
 def select_permute_and_flip(
@@ -116,34 +120,35 @@ def select_permute_and_flip(
     Guarantee: the charged `PureDp(epsilon)`, under the same conditions. It is not bounded-range, so many of them
     compose about four times worse (in 1/z^2) than selections by `select`: for one or two picks alone.
     """
-    scores, scale = _selection(scores, sensitivity, epsilon, monotone, purpose)
-    if scale == 0:
-        ledger.charge(NonPrivate(), purpose)
-        return int(np.argmax(scores))
-    ledger.charge(PureDp(epsilon), purpose)
+    scale = _selection_scale(sensitivity, epsilon, monotone)
+    ledger.charge(PureDp(epsilon) if scale else NonPrivate(), purpose)
+    scores = _finite_scores(scores, purpose)
     # Adding exponential noise and taking the largest is the same distribution (Ding et al. 2021).
-    return streams.noise.exponential_argmax(scores, scale)
+    return streams.noise.exponential_argmax(scores, scale) if scale else int(np.argmax(scores))
 
 
-def _selection(
-    scores: np.ndarray, sensitivity: float, epsilon: float, monotone: bool, purpose: str
-) -> tuple[np.ndarray, float]:
+def _selection_scale(sensitivity: float, epsilon: float, monotone: bool) -> float:
     sensitivity = _positive(sensitivity, "sensitivity")
+    if epsilon == math.inf:
+        return 0.0
+    return (1 if monotone else 2) * sensitivity / _positive(epsilon, "epsilon")
+
+
+def _finite_scores(scores: np.ndarray, purpose: str) -> np.ndarray:
     array = np.asarray(scores, dtype=np.float64)
     if array.ndim != 1 or array.size == 0:
         raise OptionError(f"{purpose}: scores must be a list of at least one number")
     if not np.isfinite(array).all():
         raise DataError(f"{purpose}: scores must all be finite (a candidate's score is NaN or infinite)")
-    if epsilon == math.inf:
-        return array, 0.0
-    return array, (1 if monotone else 2) * sensitivity / _positive(epsilon, "epsilon")
+    return array
 
 
 def _to_grid(array: np.ndarray, step: float, purpose: str) -> np.ndarray:
     if not np.isfinite(array).all():
         raise DataError(f"{purpose}: values must all be finite (a sum holds NaN or infinity)")
     # Dividing by a power of two is exact; the check comes before the cast, which would wrap around.
-    scaled = array.astype(np.float64) / step
+    with np.errstate(over="ignore"):
+        scaled = array.astype(np.float64) / step
     if array.size and np.abs(scaled).max() > _LARGEST_STEP:
         raise DataError(f"{purpose}: values are too large for exact noise at this sensitivity; scale them down")
     if array.dtype.kind in "iu":
