@@ -1,0 +1,1 @@
+"""Private rows as compact codes; the only room that holds them."""

@@ -1,0 +1,116 @@
+"""From a file or frame to a Table, or a refusal that says where, and not what, the trouble is."""
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from understudy.errors import DataError
+from understudy.schema import Schema
+from understudy.table.codec import Codec, codec
+from understudy.table.sources import Source, open_source
+from understudy.table.storage import SPILL_BYTES, CodeStore
+from understudy.table.table import Table
+
+RAGGED = "with another number of fields than the header"
+SHOWN_ROWS = 5
+SHOWN_RULES = 20
+CHECK = "`understudy check TABLE -s SCHEMA` writes the offending rows to a file for you alone"
+
+
+@dataclass
+class Finding:
+    """How often a rule is broken, and the first few rows that do."""
+
+    count: int = 0
+    rows: list[int] = field(default_factory=list)
+
+    def add(self, rows: np.ndarray) -> None:
+        self.count += len(rows)
+        self.rows += [int(row) for row in rows[: SHOWN_ROWS - len(self.rows)]]
+
+    def where(self) -> str:
+        more = ", ..." if self.count > len(self.rows) else ""
+        return f"row{'' if self.count == 1 else 's'} {', '.join(map(str, self.rows))}{more}"
+
+
+def read_table(source: Any, schema: Schema, *, spill_bytes: int = SPILL_BYTES) -> Table:
+    """Reads a path (CSV, also gzipped, or Parquet), DataFrame or Arrow table into codes.
+
+    Values outside a column's domain are refused, or become its `other`; numbers outside its bounds are clipped and
+    counted in `Table.notes`. Codes of more than `spill_bytes` live in an unlinked temporary file.
+    """
+    opened = open_source(source, schema.columns)
+    check_names(opened, schema)
+    coders = codecs(schema)
+    store = CodeStore({name: coder.dtype for name, coder in coders.items()}, spill_bytes)
+    findings: dict[tuple[str, str], Finding] = {}
+    clipped = dict.fromkeys(coders, 0)
+    try:
+        for arrays in opened.blocks(list(coders)):
+            block = {}
+            first = store.rows
+            for name, coder in coders.items():
+                encoded = coder.encode(arrays[name])
+                block[name] = encoded.codes
+                clipped[name] += encoded.clipped
+                for rule, positions in encoded.bad.items():
+                    findings.setdefault((name, rule), Finding()).add(opened.row_numbers(first + positions))
+            store.append(block)
+        _refuse(opened, findings)
+        if not store.rows:
+            raise DataError(f"{opened.label}: it is empty; it needs at least one row")
+        rows = store.rows
+        return Table(schema, store.finish(), rows, {name: count for name, count in clipped.items() if count})
+    finally:
+        store.close()
+
+
+def codecs(schema: Schema) -> dict[str, Codec]:
+    """The codec of each modelled column, in order."""
+    return {name: codec(column, schema.missing_values) for name, column in schema.modelled.items()}
+
+
+def check_names(source: Source, schema: Schema) -> None:
+    """Refuses a table whose columns are not the schema's; id and text columns may be left out of a file."""
+    absent = [name for name in schema.modelled if name not in source.names]
+    unknown = [name for name in source.names if name not in schema.columns]
+    if 2 * len(absent) > len(schema.modelled):
+        # The first line may be a row of values: the file's own words must not be shown here.
+        raise DataError(
+            f"{source.label}: {len(absent)} of the schema's {len(schema.modelled)} columns are not in the table"
+            f" ({_listed(absent)}); a schema for another table? or is there no header line?"
+        )
+    if absent:
+        raise DataError(
+            f"{source.label}: columns {_listed(absent)} are in the schema, but not in the table; check the names"
+        )
+    if unknown:
+        raise DataError(
+            f"{source.label}: columns {_listed(unknown)} are not in the schema; add them there"
+            " (kind: text or kind: id leaves a column out of the model), or remove them from the table"
+        )
+
+
+def _refuse(source: Source, findings: dict[tuple[str, str], Finding]) -> None:
+    problems = []
+    if source.ragged:
+        ragged = Finding()
+        ragged.add(np.array(source.ragged))
+        problems.append(f"{ragged.count} rows {RAGGED} ({ragged.where()})")
+    for (name, rule), found in findings.items():
+        problems.append(f"column {name!r}: {found.count} cell{'s' * (found.count > 1)} {rule} ({found.where()})")
+    if not problems:
+        return
+    shown = "".join(f"\n  - {problem}" for problem in problems[:SHOWN_RULES])
+    more = f"\n  - and {len(problems) - SHOWN_RULES} more" if len(problems) > SHOWN_RULES else ""
+    raise DataError(
+        f"{source.label} does not fit its schema:{shown}{more}\n{CHECK};"
+        " mend the table, or the schema from public knowledge"
+    )
+
+
+def _listed(names: Collection[str], most: int = 10) -> str:
+    shown = ", ".join(repr(name) for name in list(names)[:most])
+    return f"{shown} and {len(names) - most} more" if len(names) > most else shown

@@ -1,0 +1,64 @@
+"""The only holder of private rows: one compact array of codes a modelled column."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+import numpy as np
+
+from understudy.errors import DataError
+from understudy.schema import Schema
+from understudy.table.codec import codec
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Table:
+    """Codes of the private rows. Nothing in here may be shown, saved or sent: not even the number of rows.
+
+    `notes` counts clipped cells by column, for the steward alone.
+    """
+
+    schema: Schema
+    _codes: Mapping[str, np.ndarray]
+    rows: int
+    notes: Mapping[str, int] = field(default_factory=dict)
+
+    def codes(self, name: str) -> np.ndarray:
+        """The codes of a modelled column, read-only."""
+        if name not in self._codes:
+            raise DataError(f"column {name!r} has no codes; modelled columns are {', '.join(self._codes)}")
+        return self._codes[name]
+
+    def blocks(self, rows_per_block: int) -> Iterator[dict[str, np.ndarray]]:
+        """The rows in order, as dicts of array slices (views, not copies)."""
+        if rows_per_block < 1:
+            raise DataError(f"rows_per_block must be at least 1, got {rows_per_block}")
+        for first in range(0, self.rows, rows_per_block):
+            yield {name: codes[first : first + rows_per_block] for name, codes in self._codes.items()}
+
+    @classmethod
+    def from_codes(cls, schema: Schema, codes: Mapping[str, np.ndarray]) -> "Table":
+        """A table from codes made elsewhere, checked against the schema and brought to its types."""
+        if set(codes) != set(schema.modelled):
+            raise DataError(f"codes must be given for exactly the modelled columns: {', '.join(schema.modelled)}")
+        arrays = {}
+        for name, column in schema.modelled.items():
+            coder = codec(column)
+            problem = ""
+            try:
+                arrays[name] = coder.check(codes[name]).astype(coder.dtype)
+            except DataError as error:
+                problem = str(error)
+            if problem:
+                raise DataError(f"column {name!r}: {problem}")
+            arrays[name].flags.writeable = False
+        lengths = {len(array) for array in arrays.values()}
+        if len(lengths) != 1:
+            raise DataError("codes must have the same length in all columns")
+        return cls(schema, arrays, lengths.pop())
+
+    def __repr__(self) -> str:
+        return f"Table(private rows of {len(self._codes)} columns: {', '.join(self._codes)})"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a Table holds private rows and cannot be pickled or copied; read it again where it is needed")
