@@ -1,4 +1,4 @@
-"""Columns cut into few cells, along what is public or along the real rows, so that tables can be counted and compared."""
+"""Columns cut into few cells, along what is public or along the real rows, so that tables can be counted."""
 
 from dataclasses import dataclass
 
@@ -32,9 +32,9 @@ class Cut:
 def quantile_cut(codes: NDArray, missing: int, bins: int) -> Cut:
     """Cut at the real quantiles; few distinct values get a cell each.
 
-    Quantiles that fall together are merged, so a spike (the zeros of a zero-inflated column) fills a cell of its own. One
-    more edge lies just below the real minimum and one at the maximum: values that no real row reaches share no cell with
-    real ones, also where the real column is constant.
+    Quantiles that fall together are merged, so a spike (the zeros of a zero-inflated column) fills a cell of its own.
+    One more edge lies just below the real minimum and one at the maximum: values that no real row reaches share no cell
+    with real ones, also where the real column is constant.
 
     >>> cut = quantile_cut(np.array([0, 0, 0, 5, 7], dtype=np.uint8), missing=255, bins=20)
     >>> cut(np.array([0, 5, 6, 7, 200, 255], dtype=np.uint8)).tolist()

@@ -38,7 +38,8 @@ def cramers_v(
 ) -> MetricResult:
     """Mean absolute difference of Cramer's V over all pairs of categorical columns; 0 is best, 1 worst.
 
-    V is corrected for its bias (Bergsma 2013): otherwise two samples of one population, but of different length, differ.
+    V is corrected for its bias (Bergsma 2013): otherwise two samples of one population, one longer,
+    would differ.
     """
     r, s, t = open_tables(real, synthetic, schema, holdout)
     scale = Scale(name="cramers_v", family=FAMILY, direction="lower", ideal=0.0, range=(0.0, 1.0))
@@ -51,7 +52,7 @@ def cramers_v(
 def correlation_ratio(
     real: Source, synthetic: Source, schema: Schema, *, holdout: Source | None = None, seed: int = 0
 ) -> MetricResult:
-    """Mean absolute difference of the correlation ratio of a numeric column given a categorical one; 0 is best, 1 worst.
+    """Mean absolute difference of the correlation ratios of numeric columns given categorical ones; 0 is best, 1 worst.
 
     The ratio is corrected for the number of categories (Kelley's epsilon), as Cramer's V is.
     """

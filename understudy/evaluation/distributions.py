@@ -41,7 +41,8 @@ def tvd(
     """Mean total variation distance of the marginals of `order` columns (1, 2 or 3); 0 is best, 1 worst.
 
     Numeric columns are cut at public bin edges or at `bins` real quantiles. All sets of columns are measured, or `sets`
-    random ones where there are more (by default 5,000 pairs and 200 triples). A column's part is the mean over its sets.
+    random ones where there are more (by default 5,000 pairs and 200 triples). A column's part is the mean over its
+    sets.
     """
     if order not in MOST_SETS:
         raise OptionError(f"order must be 1, 2 or 3, got {order!r}")
@@ -119,9 +120,7 @@ def nist_three_way(
     return against_holdout(scale, compare, tables.synthetic, tables.holdout)
 
 
-def wasserstein(
-    real: Source, synthetic: Source, schema: Schema, *, holdout: Source | None = None
-) -> MetricResult:
+def wasserstein(real: Source, synthetic: Source, schema: Schema, *, holdout: Source | None = None) -> MetricResult:
     """Mean Wasserstein-1 distance of the numeric columns, each as a share of its public range; 0 is best, 1 worst."""
     r, s, t = open_tables(real, synthetic, schema, holdout)
     scale = Scale(name="wasserstein", family=FAMILY, direction="lower", ideal=0.0, range=(0.0, 1.0))
@@ -153,9 +152,9 @@ def _mean_of_columns(parts: dict[str, float], reasons: dict[str, str], kind: str
 
 
 def jsd(real: Source, synthetic: Source, schema: Schema, *, holdout: Source | None = None) -> MetricResult:
-    """Jensen-Shannon divergence (natural logarithm), summed over the categorical columns; 0 is best, ln 2 a column worst.
+    """Jensen-Shannon divergence, summed over the categorical columns; 0 is best, ln 2 a column worst.
 
-    Missing is a category of its own.
+    The logarithm is the natural one. Missing is a category of its own.
     """
     r, s, t = open_tables(real, synthetic, schema, holdout)
     scale = Scale(
@@ -196,7 +195,8 @@ def dimension_wise_probability(
     """Share of ones in each two-valued column: mean absolute difference of the two tables; 0 is best, 1 worst.
 
     One is True, or the second declared value. Rows that miss the column, or lie outside it, do not count.
-    `details["points"]` has (real, other) a column, for the scatter plot, and `details["correlation"]` that of the points.
+    `details["points"]` has (real, other) a column, for the scatter plot, and `details["correlation"]` that of the
+    points.
     """
     r, s, t = open_tables(real, synthetic, schema, holdout)
     scale = Scale(name="dimension_wise_probability", family=FAMILY, direction="lower", ideal=0.0, range=(0.0, 1.0))
@@ -233,9 +233,7 @@ def _correlation(points: list[tuple[float, float]]) -> tuple[float | None, str |
     return float(np.corrcoef(left, right)[0, 1]), None
 
 
-def lost_categories(
-    real: Source, synthetic: Source, schema: Schema, *, holdout: Source | None = None
-) -> MetricResult:
+def lost_categories(real: Source, synthetic: Source, schema: Schema, *, holdout: Source | None = None) -> MetricResult:
     """Share of the real categories that the other table never shows; 0 is best, 1 worst.
 
     `details["lost"]` names them, `details["collapsed"]` the columns (numeric ones too) that vary in the real table and
@@ -269,9 +267,7 @@ def _constant(view: View, name: str) -> bool:
     return bool((codes == codes[0]).all() or view.absent(name).all())
 
 
-def one_way(
-    real: Source, synthetic: Source, schema: Schema, *, bins: int = 20
-) -> dict[str, dict[str, list]]:
+def one_way(real: Source, synthetic: Source, schema: Schema, *, bins: int = 20) -> dict[str, dict[str, list]]:
     """Histograms of every column for plots: the cells, and their share in the real and in the other table.
 
     The distance of these histograms is `tvd(..., order=1)`.

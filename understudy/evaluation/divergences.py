@@ -80,8 +80,8 @@ def joint_tv_distance(
 ) -> float:
     """Total variation distance of the joint distribution of several coded columns.
 
-    Codes are folded into one number a row; small joint domains are counted in one pass over the rows, large ones through
-    the sorted distinct cells, so that memory follows the rows and never the domain.
+    Codes are folded into one number a row; small joint domains are counted in one pass over the rows, large ones
+    through the sorted distinct cells, so that memory follows the rows and never the domain.
 
     >>> a, b = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
     >>> joint_tv_distance([a, b], [a, a], [2, 2])

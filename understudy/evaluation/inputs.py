@@ -1,17 +1,21 @@
 """From frames and files to the coded tables that metrics compare, through the schema."""
 
 from os import PathLike
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from understudy.errors import DataError, OptionError
 from understudy.evaluation.view import Facts, View
 from understudy.schema import Schema
-from understudy.schema.columns import Boolean, Categorical, Datetime, Integer
+from understudy.schema.columns import Boolean, Categorical, Column, Datetime
 from understudy.table import codec as codecs
 from understudy.table import parse
+from understudy.table.read import codecs as codecs_of
+from understudy.table.sources import open_source
 
 Source = pd.DataFrame | str | PathLike | View
 
@@ -30,45 +34,63 @@ def open_tables(
 
 
 def open_table(source: Source, schema: Schema, *, role: str) -> View:
-    """One table as codes. Cells outside the domain are an error in the real table alone; elsewhere they are counted.
+    """One table as codes. Cells that break the schema are an error in the real table; elsewhere they are counted.
 
     A synthetic table may hold anything, and a metric should say so rather than stop: an undeclared category becomes a
-    category of its own, a number beyond the bounds is clipped, and anything else that cannot be read counts as missing.
+    category of its own, a number beyond the bounds is clipped, a fraction in an integer column is rounded, and anything
+    else that cannot be read counts as missing. Columns that the schema does not name are not looked at.
     """
     if isinstance(source, View):
         return source
-    frame = _frame(source, role)
-    absent = [name for name in schema.modelled if name not in frame.columns]
+    opened = open_source(source, schema.columns)
+    _check_columns(opened.names, schema, role)
+    coders = codecs_of(schema)
+    facts = {name: column_facts(name, schema.modelled[name], coder) for name, coder in coders.items()}
+    parts: dict[str, list[np.ndarray]] = {name: [] for name in coders}
+    strange: dict[str, dict[str, int]] = {name: {} for name in coders}
+    for arrays in opened.blocks(list(coders)):
+        for name, coder in coders.items():
+            parts[name].append(_coded(arrays[name], coder, facts[name], strange[name]))
+    if opened.ragged:
+        raise DataError(
+            f"the {role} table has {len(opened.ragged)} rows with another number of fields than the header; mend them"
+        )
+    if not parts[next(iter(parts))]:
+        raise DataError(f"the {role} table has no rows; it needs at least one")
+    if role == "real":
+        _refuse(strange)
+    codes = {name: np.concatenate(blocks) for name, blocks in parts.items()}
+    outside = {name: sum(rules.values()) for name, rules in strange.items() if rules}
+    return View(facts, codes, len(codes[next(iter(codes))]), outside)
+
+
+def _check_columns(names: list[str], schema: Schema, role: str) -> None:
+    absent = [name for name in schema.modelled if name not in names]
     if absent:
-        shown = ", ".join(repr(name) for name in absent[:5]) + (" ..." if len(absent) > 5 else "")
-        raise DataError(f"the {role} table lacks {len(absent)} of the schema's columns: {shown}; add or rename them")
-    if len(frame) == 0:
-        raise DataError(f"the {role} table has no rows; give at least one")
-    facts, codes, outside = {}, {}, {}
-    for name, column in schema.modelled.items():
-        if isinstance(frame[name], pd.DataFrame):
-            raise DataError(f"the {role} table has two columns named {name!r}; rename one")
-        codec = codecs.codec(column, schema.missing_values)
-        facts[name] = column_facts(name, column, codec)
-        codes[name], strange = _coded(frame[name], codec, facts[name])
-        if strange and role == "real":
-            rule, count = next(iter(strange.items()))
-            raise DataError(
-                f"the real table does not fit the schema: column {name!r} has {count} cells that are {rule};"
-                " correct the schema or the table"
-            )
-        if strange:
-            outside[name] = sum(strange.values())
-    return View(facts, codes, len(frame), outside)
+        shown = ", ".join(repr(name) for name in absent[:10]) + (f" and {len(absent) - 10} more" if absent[10:] else "")
+        raise DataError(
+            f"the {role} table lacks {len(absent)} of the schema's {len(schema.modelled)} columns: {shown};"
+            " rename its columns, or give the schema that belongs to it"
+        )
 
 
-def _frame(source: Source, role: str) -> pd.DataFrame:
-    if isinstance(source, pd.DataFrame):
-        return source
-    raise OptionError(f"the {role} table must be a DataFrame or a path, got {type(source).__name__}")
+def _refuse(strange: dict[str, dict[str, int]]) -> None:
+    """Clipped numbers are as the schema wants them; anything else means that the schema is not this table's."""
+    broken = [
+        f"\n  - column {name!r}: {count} cell{'s' * (count > 1)} {rule}"
+        for name, rules in strange.items()
+        for rule, count in rules.items()
+        if rule != codecs.CLIPPED
+    ]
+    if broken:
+        more = f"\n  - and {len(broken) - 20} more" if broken[20:] else ""
+        raise DataError(
+            f"the real table does not fit its schema:{''.join(broken[:20])}{more}\n"
+            "`understudy check TABLE -s SCHEMA` finds the rows; mend the table or the schema"
+        )
 
 
-def column_facts(name: str, column: object, codec: codecs.Codec) -> Facts:
+def column_facts(name: str, column: Column, codec: codecs.Codec) -> Facts:
     """The schema's facts in the terms of the metrics."""
     if isinstance(column, Categorical | Boolean):
         return Facts(name, column.kind, True, codec.size, tuple(str(value) for value in codec.values))
@@ -76,36 +98,28 @@ def column_facts(name: str, column: object, codec: codecs.Codec) -> Facts:
         low, high, step = float(codec.low), float(codec.high), float(codec.step)
     else:
         low, high, step = column.low, column.high, 1.0
-    edges = None if isinstance(column, Datetime) else column.bins
+    if isinstance(column, Datetime):
+        return Facts(name, column.kind, False, codec.size, (), low, high)
+    edges = column.bins
     if edges is not None and codec.size is not None:
         edges = tuple((edge - low) / step for edge in edges)
-    log = not isinstance(column, Datetime) and column.log
-    return Facts(name, column.kind, False, codec.size, (), low, high, log, edges)
+    return Facts(name, column.kind, False, codec.size, (), low, high, column.log, edges)
 
 
-def _coded(series: pd.Series, codec: codecs.Codec, facts: Facts) -> tuple[np.ndarray, dict[str, int]]:
-    encoded = codec.encode(_arrow(series))
-    codes = encoded.codes
-    if facts.categorical:
-        codes = codes.astype(np.min_scalar_type(facts.outside))
-    strange = {rule: len(positions) for rule, positions in encoded.bad.items()}
+def _coded(array: Any, codec: codecs.Codec, facts: Facts, strange: dict[str, int]) -> np.ndarray:
+    """The codes of one block; what breaks the schema is counted in `strange` by rule."""
+    encoded = codec.encode(array)
+    codes = encoded.codes.astype(np.min_scalar_type(facts.outside)) if facts.categorical else encoded.codes
     if encoded.clipped:
-        strange[codecs.CLIPPED] = encoded.clipped
+        strange[codecs.CLIPPED] = strange.get(codecs.CLIPPED, 0) + encoded.clipped
     for rule, positions in encoded.bad.items():
+        strange[rule] = strange.get(rule, 0) + len(positions)
         if rule in (codecs.OUTSIDE, codecs.NOT_BOOLEAN):
             codes[positions] = facts.outside
-        elif rule == parse.NOT_WHOLE and isinstance(codec.column, Integer):
+        elif rule == parse.NOT_WHOLE:
             # A table from elsewhere may hold 39.6 for an age: it counts as strange, and is measured as 40.
-            rounded = pd.to_numeric(series.iloc[positions]).round()
-            codes[positions] = codec.encode(_arrow(rounded)).codes
+            rounded = pc.round(parse.plain(array).take(pa.array(positions)).cast(pa.float64()))
+            codes[positions] = codec.encode(rounded).codes
         else:
             codes[positions] = codec.missing
-    return codes, strange
-
-
-def _arrow(series: pd.Series) -> pa.Array:
-    try:
-        return pa.Array.from_pandas(series)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
-        # Columns of mixed types, such as numbers and words.
-        return pa.array([None if pd.isna(cell) else str(cell) for cell in series.tolist()], type=pa.large_string())
+    return codes

@@ -128,7 +128,9 @@ class _Setting:
         many = {key: len(np.unique(target)) for key, target in targets.items()}
         word = "one class" if task == "classification" else "one value"
         reasons = {
-            key: f"the {'holdout' if key == 'test' else key} label has {word} only" if count else f"no {key} row has a label"
+            key: f"the {'holdout' if key == 'test' else key} label has {word} only"
+            if count
+            else f"no {key} row has a label"
             for key, count in many.items()
             if count < 2
         }

@@ -7,6 +7,7 @@ from understudy.evaluation.compare import Part, Scale
 from understudy.evaluation.divergences import wasserstein1
 from understudy.evaluation.encoding import Encoder
 from understudy.evaluation.inputs import Source, open_tables
+from understudy.evaluation.parallel import one_thread
 from understudy.evaluation.result import MetricResult
 from understudy.evaluation.view import View
 from understudy.schema import Schema
@@ -14,6 +15,7 @@ from understudy.schema import Schema
 FAMILY = "distributions"
 
 
+@one_thread()
 def pca_marginal(
     real: Source,
     synthetic: Source,
@@ -28,8 +30,8 @@ def pca_marginal(
     """Distance of the two tables in the plane of the real table's first two principal components; 0 is best.
 
     It is the Wasserstein-1 distance along each of `directions` equally spaced lines through the plane, averaged (sliced
-    Wasserstein), in units of the real rows' spread there. `details["real_points"]` and `details["synthetic_points"]` are
-    `points` rows of each table in the plane, for the two scatter plots.
+    Wasserstein), in units of the real rows' spread there. `details["real_points"]` and `details["synthetic_points"]`
+    are `points` rows of each table in the plane, for the two scatter plots.
     """
     r, s, t = open_tables(real, synthetic, schema, holdout)
     scale = Scale(name="pca_marginal", family=FAMILY, direction="lower", ideal=0.0, range=(0.0, float("inf")))

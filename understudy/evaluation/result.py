@@ -15,12 +15,12 @@ NO_HOLDOUT = "no holdout rows were given: pass holdout= real rows that the synth
 class MetricResult:
     """One metric of one synthetic table.
 
-    `value` and `reference` are None exactly when `undefined` and `reference_undefined` give the reason. `per_column` holds
-    the parts that are defined, `undefined_columns` a reason for each of the others. `ideal` is the best value there is;
-    `direction` says on which side of it a table is worse ("target": on both).
+    `value` and `reference` are None exactly when `undefined` and `reference_undefined` give the reason. `per_column`
+    holds the parts that are defined, `undefined_columns` a reason for each of the others. `ideal` is the best value
+    there is; `direction` says on which side of it a table is worse ("target": on both).
 
-    >>> result = MetricResult(name="tvd", family="distributions", value=0.3, reference=0.1, direction="lower", ideal=0.0, range=(0.0, 1.0))
-    >>> round(result.shortfall, 3)
+    >>> scale = dict(name="tvd", family="distributions", direction="lower", ideal=0.0, range=(0.0, 1.0))
+    >>> round(MetricResult(**scale, value=0.3, reference=0.1).shortfall, 3)
     0.2
     """
 

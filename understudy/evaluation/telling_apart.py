@@ -10,6 +10,7 @@ from understudy.evaluation.compare import Part, Scale, against_holdout
 from understudy.evaluation.encoding import Encoder, compact
 from understudy.evaluation.inputs import Source, open_tables
 from understudy.evaluation.logistic import fit_probabilities
+from understudy.evaluation.parallel import one_thread
 from understudy.evaluation.result import MetricResult
 from understudy.evaluation.view import View
 from understudy.schema import Schema
@@ -29,9 +30,9 @@ def c2st(
 ) -> MetricResult:
     """Classifier two-sample test: AUC of boosted trees telling holdout rows from synthetic rows; 0.5 is best, 1 worst.
 
-    The reference tells holdout rows from the real training rows. Without holdout rows, the real rows take their place in
-    the value, and there is no reference. The AUC is that on rows left out of the training, in `folds` folds of at most
-    `rows` rows a table. `details["importance"]` is the loss of AUC when a column is shuffled.
+    The reference tells holdout rows from the real training rows. Without holdout rows, the real rows take their place
+    in the value, and there is no reference. The AUC is that on rows left out of the training, in `folds` folds of at
+    most `rows` rows a table. `details["importance"]` is the loss of AUC when a column is shuffled.
     """
     r, s, t = open_tables(real, synthetic, schema, holdout)
     scale = Scale(name="c2st", family=FAMILY, direction="lower", ideal=0.5, range=(0.0, 1.0))
@@ -44,16 +45,15 @@ def c2st(
 
     if t is None:
         part = compare(r, s)
-        note = "without holdout rows: real rows are told from synthetic ones, and rows that were copied pull it below 0.5"
-        return scale.result(
-            Part(value=part.value, undefined=part.undefined, details=part.details, notes=(note,)), None
+        note = (
+            "without holdout rows: real rows are told from synthetic ones, and rows that were copied pull it below 0.5"
         )
+        return scale.result(Part(value=part.value, undefined=part.undefined, details=part.details, notes=(note,)), None)
     return scale.result(compare(t, s), compare(t, r))
 
 
-def _cross_tested(
-    first: View, second: View, rows: int, folds: int, seed: int
-) -> tuple[list[float], dict[str, float]]:
+@one_thread()
+def _cross_tested(first: View, second: View, rows: int, folds: int, seed: int) -> tuple[list[float], dict[str, float]]:
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.metrics import roc_auc_score
 
@@ -115,16 +115,14 @@ def pmse_ratio(
 ) -> MetricResult:
     """pMSE over its expectation if both tables came from one population; about 1 for fresh real rows, larger is worse.
 
-    `model` is "logistic" (main effects; the expectation is c(1 - c)(k - 1)/N for k coefficients of full rank and N rows,
-    the mean under exchangeable origins) or "tree" (a decision tree, which also sees interactions; the expectation is the
-    mean over `permutations` shuffles of the origins). A table that copies the real rows scores below 1.
+    `model` is "logistic" (main effects; the expectation is c(1 - c)(k - 1)/N for k coefficients of full rank and N
+    rows, the mean under exchangeable origins) or "tree" (a decision tree, which also sees interactions; the expectation
+    is the mean over `permutations` shuffles of the origins). A table that copies the real rows scores below 1.
     """
     if model not in ("logistic", "tree"):
         raise OptionError(f"model must be logistic or tree, got {model!r}")
     r, s, t = open_tables(real, synthetic, schema, holdout)
-    scale = Scale(
-        name=f"pmse_ratio_{model}", family=FAMILY, direction="lower", ideal=0.0, range=(0.0, float("inf"))
-    )
+    scale = Scale(name=f"pmse_ratio_{model}", family=FAMILY, direction="lower", ideal=0.0, range=(0.0, float("inf")))
     compare: Callable[[View], Part]
     if model == "logistic":
         compare = lambda other: _logistic_pmse(r, other, rows or 50_000, seed, ratio=True)  # noqa: E731
@@ -138,6 +136,7 @@ def _share(real: View, other: View, rows: int) -> float:
     return theirs / (mine + theirs)
 
 
+@one_thread()
 def _logistic_pmse(real: View, other: View, rows: int, seed: int, *, ratio: bool) -> Part:
     encoder = Encoder.of(real)
     # A Newton step costs rows x width^2: wide tables get fewer rows, so that a metric stays a matter of seconds.

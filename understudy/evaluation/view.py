@@ -14,9 +14,9 @@ _MIX = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(
 class Facts:
     """What the schema says of one column, in the terms of the metrics.
 
-    Codes of a categorical column: 0..size-1 the declared values, `size` missing, `size + 1` outside the domain. Codes of a
-    numeric column: steps above the lower bound with `size` for missing, or floats in the column's unit with NaN for missing
-    (then `size` is None). Values beyond the bounds are clipped. `edges` are public bin edges, as codes.
+    Codes of a categorical column: 0..size-1 the declared values, `size` missing, `size + 1` outside the domain. Codes
+    of a numeric column: steps above the lower bound with `size` for missing, or floats in the column's unit with NaN
+    for missing (then `size` is None). Values beyond the bounds are clipped. `edges` are public bin edges, as codes.
     """
 
     name: str
@@ -74,7 +74,7 @@ class View:
         return np.isnan(codes) if codes.dtype.kind == "f" else codes == self.facts[name].missing
 
     def position(self, name: str) -> NDArray[np.float64]:
-        """A numeric column on the scale of its public range, 0 at the lower bound and 1 at the upper; NaN where missing.
+        """A numeric column on the scale of its public range, 0 at the lower bound, 1 at the upper; NaN where missing.
 
         A column that the schema calls `log` is placed by log(1 + value), as its neighbours differ by factors.
         """
