@@ -43,13 +43,15 @@ def epsilon(events: Iterable[Event], delta: float) -> Epsilon:
     return Epsilon(rdp_epsilon(leaves, delta), pld_epsilon(leaves, delta), analytic_epsilon(leaves, delta))
 
 
-def flatten(events: Iterable[Event]) -> Leaves:
+def flatten(events: Iterable[Event], *, onto: Leaves = ()) -> Leaves:
     """Counts of the elementary events, in a fixed order: one by one or by count is the same composition.
+
+    `onto` has what was flattened before.
 
     >>> flatten([Gaussian(2.0), SelfComposed(Gaussian(2.0), 3)])
     ((Gaussian(noise_multiplier=2.0), 4),)
     """
-    counts: Counter[Event] = Counter()
+    counts: Counter[Event] = Counter(dict(onto))
     for event in events:
         _count(event, 1, counts)
     return tuple(sorted(counts.items(), key=lambda item: repr(item[0])))
@@ -142,9 +144,8 @@ def pld_epsilon(leaves: Leaves, delta: float, *, coarse: bool = False) -> float 
     return loss_distributions.epsilon(leaves, delta, interval)
 
 
-def exceeds(events: Iterable[Event], limit: float, delta: float) -> float | None:
+def exceeds(leaves: Leaves, limit: float, delta: float) -> float | None:
     """None if the events stay within `limit`, else their epsilon; the cheap accountants are asked first."""
-    leaves = flatten(events)
     smallest = math.inf
     for ask in (analytic_epsilon, rdp_epsilon, pld_epsilon):
         found = ask(leaves, delta)

@@ -63,11 +63,10 @@ def calibrate(events_of: Callable[[float], list[Event]], budget: Budget, *, prec
     def exact(noise: float) -> float:
         return accountant.epsilon(events_of(noise), budget.delta).value
 
-    noise = _smallest_within(rough, budget.epsilon, _first_within(rough, budget.epsilon), precision)
-    for accounting in (coarse, exact):
-        if accounting(noise) < budget.epsilon * (1 - precision):
-            noise = _smallest_within(accounting, budget.epsilon, noise, precision)
-    # The exact accountant is never above the coarse one, but what is returned was measured, not argued.
+    noise = _smallest_within(rough, budget.epsilon, _first_within(rough, budget.epsilon), precision, step=0.5)
+    noise = _smallest_within(coarse, budget.epsilon, noise, 10 * precision, step=0.2)
+    noise = _smallest_within(exact, budget.epsilon, noise, precision, step=0.02)
+    # Each stage only tightens the one before, but what is returned was measured, not argued.
     while exact(noise) > budget.epsilon:
         noise *= 1 + precision
     return noise
@@ -85,37 +84,38 @@ def _first_within(epsilon_of: Callable[[float], float], limit: float) -> float:
     return noise
 
 
-def _smallest_within(epsilon_of: Callable[[float], float], limit: float, within: float, precision: float) -> float:
-    """Root of log epsilon against log noise, which is nearly a straight line: regula falsi (Illinois) in few steps."""
+def _smallest_within(
+    epsilon_of: Callable[[float], float], limit: float, within: float, precision: float, *, step: float
+) -> float:
+    """Walks down from a noise that is within the limit to the smallest one, in as few questions as possible.
+
+    log epsilon against log noise is nearly a straight line, so that secants land soon; a bracket keeps them honest.
+    """
 
     def excess(log_noise: float) -> float:
         found = epsilon_of(math.exp(log_noise))
-        return math.log(found / limit) if 0 < found < math.inf else (-1.0 if found <= 0 else 1.0)
+        return math.log(found / limit) if 0 < found < math.inf else math.copysign(1.0, found - limit)
 
-    high, above = math.log(within), 0.0
+    high = math.log(within)
     high_value = excess(high)
-    low, step = high, 0.1
-    while True:
+    low, low_value = high, high_value
+    while low_value <= 0:
+        if low_value > -precision or low - step < math.log(_SMALLEST):
+            return math.exp(low)  # close enough, or noise hardly matters: the budget is enormous
+        high, high_value = low, low_value
         low -= step
-        if low < math.log(_SMALLEST):
-            return within  # noise hardly matters: other events use up the budget, or the budget is enormous
         low_value = excess(low)
-        if low_value > 0:
-            break
-        high, high_value, step = low, low_value, step * 2
-    low_weight, high_weight = low_value, high_value
-    for _ in range(60):
-        if high_value > -precision and high_value <= above:
-            break
-        # Aim half the precision below the limit, so that a landing counts.
-        aim = 0.5 * precision
-        share = (low_weight + aim) / (low_weight - high_weight)
-        middle = low + (high - low) * min(max(share, 0.05), 0.95)
-        value = excess(middle)
+        step *= 2
+    last, last_value, now, value = high, high_value, low, low_value
+    while high_value < -precision and high - low > 1e-12:
+        # Aim half the precision below the limit, so that a good guess is also a valid one.
+        slope = (value - last_value) / (now - last)
+        guess = now - (value + precision / 2) / slope if slope < 0 else low
+        last, last_value = now, value
+        now = guess if low < guess < high else (low + high) / 2
+        value = excess(now)
         if value > 0:
-            low, low_weight, high_weight = middle, value, high_weight / 2
+            low = now
         else:
-            high, high_value, high_weight, low_weight = middle, value, value, low_weight / 2
-        if high - low < 1e-12:
-            break
+            high, high_value = now, value
     return math.exp(high)

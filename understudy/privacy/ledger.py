@@ -2,11 +2,11 @@
 
 import math
 import numbers
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from understudy.errors import BudgetError, OptionError
 from understudy.privacy import accountant
-from understudy.privacy.events import Event, NonPrivate
+from understudy.privacy.events import Event, SelfComposed
 
 # Room for rounding when shares of a budget are added up again: one part in a thousand million of epsilon.
 TOLERANCE = 1e-9
@@ -60,15 +60,16 @@ class Entry:
     purpose: str
 
 
-@dataclass
 class Ledger:
     """Refuses whatever would pass the budget, before it happens.
 
     Guarantee: the entries together never pass `budget` under `accountant.epsilon` (by more than TOLERANCE, relative).
     """
 
-    budget: Budget
-    _entries: list[Entry] = field(default_factory=list, init=False, repr=False)
+    def __init__(self, budget: Budget) -> None:
+        self.budget = budget
+        self._entries: list[Entry] = []
+        self._leaves: accountant.Leaves = ()
 
     def charge(self, event: Event, purpose: str) -> None:
         """Writes the event down, or raises BudgetError and leaves no trace. Call it before drawing noise."""
@@ -76,14 +77,19 @@ class Ledger:
             raise OptionError(f"charge: event must be a privacy event, got {type(event).__name__}")
         if not isinstance(purpose, str) or not purpose:
             raise OptionError("charge: purpose must say in words what the release is for")
+        leaves = accountant.flatten([event], onto=self._leaves)
         if self.budget.private:
-            if isinstance(event, NonPrivate):
-                raise BudgetError(
-                    f"{purpose}: a release without noise was asked for under a finite budget; "
-                    "set epsilon=inf to go without privacy"
-                )
-            self._refuse_if_over([*self.events, event], purpose)
+            self._refuse_if_over(leaves, purpose)
         self._entries.append(Entry(event, purpose))
+        self._leaves = leaves
+
+    def prepay(self, event: Event, count: int, purpose: str) -> "Prepaid":
+        """Charges `count` equal events at once, and gives a ledger to draw them from.
+
+        For long loops: one check and one entry in place of `count`. Rounds that are not used stay charged.
+        """
+        self.charge(SelfComposed(event, count), purpose)
+        return Prepaid(event, count)
 
     @property
     def entries(self) -> tuple[Entry, ...]:
@@ -97,10 +103,33 @@ class Ledger:
         """Epsilon of everything charged so far, at the budget's delta."""
         return accountant.epsilon(self.events, self.budget.delta).value
 
-    def _refuse_if_over(self, events: list[Event], purpose: str) -> None:
-        over = accountant.exceeds(events, self.budget.epsilon * (1 + TOLERANCE), self.budget.delta)
-        if over is not None:
+    def _refuse_if_over(self, leaves: accountant.Leaves, purpose: str) -> None:
+        over = accountant.exceeds(leaves, self.budget.epsilon * (1 + TOLERANCE), self.budget.delta)
+        if over is None:
+            return
+        if math.isinf(over):
             raise BudgetError(
-                f"{purpose}: would bring epsilon to {over:.6g}, above the budget of {self.budget.epsilon:g} "
-                f"at delta {self.budget.delta:g}; raise epsilon, or ask for less (nothing was released)"
+                f"{purpose}: no finite epsilon holds for this release at delta {self.budget.delta:g}; "
+                "add noise, or set epsilon=inf to go without privacy (nothing was released)"
             )
+        raise BudgetError(
+            f"{purpose}: would bring epsilon to {over:.6g}, above the budget of {self.budget.epsilon:g} "
+            f"at delta {self.budget.delta:g}; raise epsilon, or ask for less (nothing was released)"
+        )
+
+
+class Prepaid:
+    """Stands in for a ledger where the charge was made in advance: lets through that event, that many times."""
+
+    def __init__(self, event: Event, count: int) -> None:
+        self.event = event
+        self.left = count
+
+    def charge(self, event: Event, purpose: str) -> None:
+        if event != self.event:
+            raise BudgetError(
+                f"{purpose}: {event} is not what was paid in advance, {self.event}; charge the ledger itself"
+            )
+        if self.left == 0:
+            raise BudgetError(f"{purpose}: all rounds that were paid in advance are used up; prepay more of them")
+        self.left -= 1
