@@ -4,7 +4,9 @@ Nothing here reads a table. Importing this package loads no accounting or noise 
 """
 
 from understudy.privacy.accountant import Epsilon, epsilon
+from understudy.privacy.budget_file import BudgetFile
 from understudy.privacy.calibrate import gaussian_epsilon, noise_multiplier, split
+from understudy.privacy.certificate import Certificate, Finding, arrays_digest
 from understudy.privacy.events import (
     ApproxDp,
     BoundedRange,
@@ -19,7 +21,7 @@ from understudy.privacy.events import (
     ZCdp,
     event_from_dict,
 )
-from understudy.privacy.ledger import Budget, Entry, Ledger, default_delta
+from understudy.privacy.ledger import Budget, Entry, Ledger, Prepaid, default_delta
 from understudy.privacy.mechanisms import gaussian, select, select_permute_and_flip
 from understudy.privacy.randomness import Streams
 
@@ -27,19 +29,24 @@ __all__ = [
     "ApproxDp",
     "BoundedRange",
     "Budget",
+    "BudgetFile",
+    "Certificate",
     "Entry",
     "Epsilon",
     "Event",
+    "Finding",
     "Gaussian",
     "Ledger",
     "NonPrivate",
     "Parallel",
     "PoissonSampled",
+    "Prepaid",
     "PureDp",
     "ReplaceOneSampled",
     "SelfComposed",
     "Streams",
     "ZCdp",
+    "arrays_digest",
     "default_delta",
     "epsilon",
     "event_from_dict",
