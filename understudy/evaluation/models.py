@@ -125,6 +125,7 @@ def _regressor(name: str, seed: int) -> Any:
         "decision_tree": lambda: DecisionTreeRegressor(random_state=seed, min_samples_leaf=5),
         "random_forest": lambda: ensemble.RandomForestRegressor(random_state=seed, min_samples_leaf=5),
         "gradient_boosting": lambda: ensemble.GradientBoostingRegressor(random_state=seed),
+        "boosted_trees": lambda: ensemble.HistGradientBoostingRegressor(random_state=seed, early_stopping=False),
         "mlp": lambda: _scaled(MLPRegressor(random_state=seed, early_stopping=True, n_iter_no_change=5, max_iter=100)),
     }
     return makers[name]()

@@ -41,6 +41,7 @@ def one_thread() -> Iterator[None]:
     Teams of threads that share cores with others wait for each other in loops: on a busy machine boosted trees take six
     times as long with two threads as with one. Cores are filled by running several tasks instead.
     """
+    import sklearn  # noqa: F401  only libraries that are loaded already can be limited
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(1):
