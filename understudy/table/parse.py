@@ -178,9 +178,17 @@ def _whole_from_text(array: pa.Array, sentinels: frozenset[str]) -> Parsed:
 
 def _quick_whole(array: pa.Array) -> pa.Array | None:
     cast = _cast(array, pa.int64())
-    if cast is None or pc.any(pc.match_substring(array, "x", ignore_case=True)).as_py():  # Arrow reads 0x1F as 31
-        return None
-    return cast
+    # Arrow reads 0x1F as 31. Looking at the bytes takes a tenth of the time of a search in each text.
+    return None if cast is None or np.any((_bytes(array) | 0x20) == ord("x")) else cast
+
+
+def _bytes(array: pa.Array) -> np.ndarray:
+    """All texts of an array, one after the other."""
+    _, offsets, data = array.buffers()
+    if data is None or not len(array):
+        return np.empty(0, dtype=np.uint8)
+    places = np.frombuffer(offsets, dtype=np.int64 if pa.types.is_large_string(array.type) else np.int32)
+    return np.frombuffer(data, dtype=np.uint8)[places[array.offset] : places[array.offset + len(array)]]
 
 
 def _whole_one_by_one(array: pa.Array) -> Parsed:
@@ -261,27 +269,32 @@ def times(array: pa.Array, form: str | None, sentinels: frozenset[str]) -> Parse
 
 
 def _times_from_text(array: pa.Array, form: str | None) -> Parsed:
-    if form is None and pc.all(pc.match_substring_regex(array, ISO_TIME)).as_py() is not False:
-        quick = _cast(array, pa.timestamp("s"))
-        if quick is not None:
-            seconds = quick.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
-            return Parsed(seconds, mask(quick.is_null(), len(array)))
-    coded = array.dictionary_encode()
-    texts = coded.dictionary.to_pylist()
-    seconds = np.zeros(len(texts) + 1, dtype=np.int64)
-    unread = np.ones(len(texts) + 1, dtype=bool)
-    if form is not None and texts:
-        # Fast, but pandas may refuse one text for the sake of another's precision: the refused get a second reading.
-        read = pd.to_datetime(pd.Series(texts, dtype=object), format=form, errors="coerce", utc=True).dt.as_unit("s")
-        unread[:-1] = read.isna().to_numpy()
-        seconds[:-1] = np.where(unread[:-1], 0, read.astype("int64").to_numpy())
-    for position in np.flatnonzero(unread[:-1]):
-        moment = _moment(texts[position], form)
+    coded = array.dictionary_encode()  # days repeat
+    texts = coded.dictionary
+    seconds, unread = _iso_times(texts) if form is None else _formatted_times(texts, form)
+    for position in np.flatnonzero(unread):
+        moment = _moment(texts[position].as_py(), form)
         if moment is not None:
             seconds[position], unread[position] = moment, False
     indices = pc.fill_null(coded.indices, len(texts)).to_numpy(zero_copy_only=False)
     missing = indices == len(texts)
-    return Parsed(seconds[indices], missing, {NOT_A_TIME: unread[indices] & ~missing})
+    return Parsed(np.append(seconds, 0)[indices], missing, {NOT_A_TIME: np.append(unread, False)[indices]})
+
+
+def _iso_times(texts: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+    if pc.all(pc.match_substring_regex(texts, ISO_TIME)).as_py():
+        read = _cast(texts, pa.timestamp("s"))
+        if read is not None:
+            return read.cast(pa.int64()).to_numpy(zero_copy_only=False).copy(), np.zeros(len(texts), dtype=bool)
+    return np.zeros(len(texts), dtype=np.int64), np.ones(len(texts), dtype=bool)
+
+
+def _formatted_times(texts: pa.Array, form: str) -> tuple[np.ndarray, np.ndarray]:
+    # Fast, but pandas may refuse one text for the sake of another's precision: the refused get a second reading.
+    series = pd.Series(texts.to_pylist(), dtype=object)
+    read = pd.to_datetime(series, format=form, errors="coerce", utc=True).dt.as_unit("s")
+    unread = read.isna().to_numpy()
+    return np.where(unread, 0, read.astype("int64").to_numpy()), unread
 
 
 def _moment(text: str, form: str | None) -> int | None:

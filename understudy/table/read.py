@@ -1,6 +1,5 @@
 """From a file or frame to a Table, or a refusal that says where, and not what, the trouble is."""
 
-from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,7 +8,7 @@ import numpy as np
 from understudy.errors import DataError
 from understudy.schema import Schema
 from understudy.table.codec import Codec, codec
-from understudy.table.sources import Source, open_source
+from understudy.table.sources import Source, listed, open_source
 from understudy.table.storage import SPILL_BYTES, CodeStore
 from understudy.table.table import Table
 
@@ -80,15 +79,15 @@ def check_names(source: Source, schema: Schema) -> None:
         # The first line may be a row of values: the file's own words must not be shown here.
         raise DataError(
             f"{source.label}: {len(absent)} of the schema's {len(schema.modelled)} columns are not in the table"
-            f" ({_listed(absent)}); a schema for another table? or is there no header line?"
+            f" ({listed(absent)}); a schema for another table? or is there no header line?"
         )
     if absent:
         raise DataError(
-            f"{source.label}: columns {_listed(absent)} are in the schema, but not in the table; check the names"
+            f"{source.label}: columns {listed(absent)} are in the schema, but not in the table; check the names"
         )
     if unknown:
         raise DataError(
-            f"{source.label}: columns {_listed(unknown)} are not in the schema; add them there"
+            f"{source.label}: columns {listed(unknown)} are not in the schema; add them there"
             " (kind: text or kind: id leaves a column out of the model), or remove them from the table"
         )
 
@@ -109,8 +108,3 @@ def _refuse(source: Source, findings: dict[tuple[str, str], Finding]) -> None:
         f"{source.label} does not fit its schema:{shown}{more}\n{CHECK};"
         " mend the table, or the schema from public knowledge"
     )
-
-
-def _listed(names: Collection[str], most: int = 10) -> str:
-    shown = ", ".join(repr(name) for name in list(names)[:most])
-    return f"{shown} and {len(names) - most} more" if len(names) > most else shown

@@ -21,7 +21,7 @@ import pyarrow.parquet
 from understudy.errors import DataError
 
 CELLS_PER_BLOCK = 1 << 21
-CSV_BLOCK_BYTES = 1 << 23
+CSV_BLOCK_BYTES = 1 << 21
 HEADER_BYTES = 1 << 20
 DELIMITERS = ",;\t|"
 UTF8_REMEDY = "save it as UTF-8 (for instance with `iconv -f latin1 -t utf-8`)"
@@ -38,7 +38,7 @@ class Source:
         self.ragged: list[int] = []
         twice = [name for name, count in Counter(names).items() if count > 1]
         if twice:
-            raise DataError(f"{label}: column names must be unique, but {_listed(twice)} come twice; rename them")
+            raise DataError(f"{label}: column names must be unique, but {listed(twice)} come twice; rename them")
 
     def blocks(self, columns: Collection[str]) -> Iterator[Block]:
         """Arrays of the given columns, all of one length within a block."""
@@ -87,7 +87,12 @@ def _open_path(path: Path, expected: Collection[str]) -> Source:
     return CsvSource(label, path, expected, is_gzip=start[:2] == b"\x1f\x8b")
 
 
-def _listed(names: Collection[str], most: int = 10) -> str:
+def listed(names: Collection[str], most: int = 10) -> str:
+    """Names for a message: the first few.
+
+    >>> listed(["a", "b", "c"], most=2)
+    "'a', 'b' and 1 more"
+    """
     shown = ", ".join(repr(name) for name in list(names)[:most])
     return f"{shown} and {len(names) - most} more" if len(names) > most else shown
 
@@ -148,8 +153,10 @@ class ParquetSource(Source):
         super().__init__(label, self._file.schema_arrow.names)
 
     def _open(self, label: str, dictionaries: list[str]) -> pa.parquet.ParquetFile:
+        # Read in small pieces as they are needed: a file may be one row group of any size.
+        options = {"pre_buffer": False, "buffer_size": 1 << 16, "read_dictionary": dictionaries}
         return _told(
-            lambda: pa.parquet.ParquetFile(self._path, memory_map=True, read_dictionary=dictionaries, pre_buffer=False),
+            lambda: pa.parquet.ParquetFile(self._path, **options),
             f"{label}: the Parquet file is damaged or of an unknown version; write it again",
         )
 
