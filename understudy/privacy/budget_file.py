@@ -245,7 +245,7 @@ def _write(path: Path, header: dict[str, Any], records: Sequence[dict[str, Any]]
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """One process at a time, freed by the system when it dies. A file of its own: a rename would leave the lock behind."""
+    """One process at a time, freed by the system when it dies; on a file of its own, since the other gets replaced."""
     import fcntl
 
     with open(path.with_name(f".{path.name}.lock"), "a", encoding="utf-8") as handle:
