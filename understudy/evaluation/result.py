@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from types import MappingProxyType
 from typing import Any, Literal
 
 Direction = Literal["lower", "higher", "target"]
@@ -53,9 +52,9 @@ class MetricResult:
             raise ValueError(f"{self.name}: a reference or a reason for its absence must be given")
         for part in ("per_column", "per_column_reference"):
             numbers = {key: _number(number) for key, number in getattr(self, part).items()}
-            object.__setattr__(self, part, MappingProxyType(numbers))
-        object.__setattr__(self, "undefined_columns", MappingProxyType(dict(self.undefined_columns)))
-        object.__setattr__(self, "details", MappingProxyType(dict(self.details)))
+            object.__setattr__(self, part, numbers)
+        object.__setattr__(self, "undefined_columns", dict(self.undefined_columns))
+        object.__setattr__(self, "details", dict(self.details))
 
     @property
     def shortfall(self) -> float | None:
@@ -91,12 +90,9 @@ class MetricResult:
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types; infinite range ends become None."""
         record = {key: getattr(self, key) for key in self.__dataclass_fields__}
-        record["per_column"] = dict(self.per_column)
-        record["per_column_reference"] = dict(self.per_column_reference)
-        record["undefined_columns"] = dict(self.undefined_columns)
         record["range"] = [end if math.isfinite(end) else None for end in self.range]
         record["shortfall"] = self.shortfall
-        record["details"] = plain(dict(self.details))
+        record["details"] = plain(self.details)
         record["notes"] = list(self.notes)
         record["interval"] = None if self.interval is None else [float(end) for end in self.interval]
         return record

@@ -13,6 +13,7 @@ from understudy.evaluation.prediction import FAMILY, WORST_R2, LabelScores, scor
 from understudy.evaluation.result import MetricResult
 from understudy.schema import Schema
 
+KINDS = ("categorical", "ordinal", "boolean")
 SMALLEST = 30
 
 
@@ -24,9 +25,13 @@ def subgroup_scores(
     Scores are means over the models (ROC AUC, or R2 for a numeric label) on the holdout rows of the group. The
     reference is the lowest score of the real-trained models. `details["groups"]` has both for every group.
     """
-    if by not in schema.modelled:
-        raise OptionError(f"by must be a modelled column of the schema, got {by!r}")
+    check_by(by, schema)
     return read_subgroup_scores(score_label(real, synthetic, schema, holdout=holdout, **options), by=by)
+
+
+def check_by(by: str, schema: Schema) -> None:
+    if by not in schema.modelled or schema.modelled[by].kind not in KINDS:
+        raise OptionError(f"by must be a categorical, ordinal or boolean column of the schema, got {by!r}")
 
 
 def read_subgroup_scores(found: LabelScores, *, by: str) -> MetricResult:
@@ -34,8 +39,6 @@ def read_subgroup_scores(found: LabelScores, *, by: str) -> MetricResult:
     low = 0.0 if found.task == "classification" else WORST_R2
     scale = Scale(name="subgroup_scores", family=FAMILY, direction="higher", ideal=1.0, range=(low, 1.0))
     reason = found.undefined or found.undefined_synthetic
-    if found.test is not None and not found.test.facts[by].categorical:
-        raise OptionError(f"by must be a categorical, ordinal or boolean column, got {by!r}")
     if reason:
         return scale.result(Part(undefined=reason), None, missing=reason)
     groups, left_out = {}, {}

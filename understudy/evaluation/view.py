@@ -73,21 +73,24 @@ class View:
         codes = self.codes[name]
         return np.isnan(codes) if codes.dtype.kind == "f" else codes == self.facts[name].missing
 
+    def values(self, name: str) -> NDArray[np.float64]:
+        """A numeric column in its own unit; NaN where missing."""
+        facts, values = self.facts[name], self.codes[name].astype(np.float64)
+        if facts.size is not None:
+            values = facts.low + values * ((facts.high - facts.low) / max(facts.size - 1, 1))
+            values[self.absent(name)] = np.nan
+        return values
+
     def position(self, name: str) -> NDArray[np.float64]:
         """A numeric column on the scale of its public range, 0 at the lower bound, 1 at the upper; NaN where missing.
 
         A column that the schema calls `log` is placed by log(1 + value), as its neighbours differ by factors.
         """
-        facts, codes = self.facts[name], self.codes[name].astype(np.float64)
-        if facts.size is None:
-            place = (codes - facts.low) / (facts.high - facts.low)
-        else:
-            place = codes / max(facts.size - 1, 1)
-            place[self.absent(name)] = np.nan
+        facts, values = self.facts[name], self.values(name)
+        low, high = facts.low, facts.high
         if facts.log:
-            low, high = np.log1p(facts.low), np.log1p(facts.high)
-            place = (np.log1p(facts.low + place * (facts.high - facts.low)) - low) / (high - low)
-        return place
+            values, low, high = np.log1p(values), float(np.log1p(low)), float(np.log1p(high))
+        return (values - low) / (high - low)
 
     def take(self, rows: NDArray) -> "View":
         """Some rows, in the given order."""
