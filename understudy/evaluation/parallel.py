@@ -17,7 +17,8 @@ Task = tuple[Callable[..., Any], tuple]
 
 def run(tasks: Sequence[Task], *, jobs: int, stage: str = "", progress: Progress = silent) -> list[Any]:
     """The results of all tasks, in their order; `jobs` at a time."""
-    with quiet(), ThreadPoolExecutor(max_workers=max(1, min(jobs, len(tasks)))) as pool:
+    # The limit is set here too, for the whole run: a thread would else restore what another one had just set.
+    with quiet(), one_thread(), ThreadPoolExecutor(max_workers=max(1, min(jobs, len(tasks)))) as pool:
         futures = [pool.submit(_alone, function, arguments) for function, arguments in tasks]
         try:
             for done, future in enumerate(as_completed(futures), start=1):

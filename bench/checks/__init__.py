@@ -1,0 +1,1 @@
+"""Numbers that were published elsewhere and must come out of this project's code."""
