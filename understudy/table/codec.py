@@ -1,5 +1,6 @@
 """Cells to compact codes and back, from the schema alone: no code, type or bound ever depends on the rows."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -40,7 +41,7 @@ class Encoded:
 
 
 @dataclass(frozen=True)
-class Codec:
+class Codec(ABC):
     """What all codecs share: `size` codes (None for floats) in `dtype`; `missing` is the code of a missing cell."""
 
     column: Facts
@@ -52,11 +53,13 @@ class Codec:
     def missing(self) -> int | float:
         return float("nan") if self.size is None else self.size
 
+    @abstractmethod
     def encode(self, array: pa.Array | pa.ChunkedArray) -> Encoded:
-        raise NotImplementedError
+        """The codes of cells of any Arrow type."""
 
+    @abstractmethod
     def decode(self, codes: np.ndarray) -> pd.Series:
-        raise NotImplementedError
+        """The values of codes, in the type that the schema dictates."""
 
     def _finish(
         self, codes: np.ndarray, missing: np.ndarray, clipped: np.ndarray, bad: dict[str, np.ndarray]
@@ -75,19 +78,17 @@ class Codec:
         return Encoded(codes, clipped_at, {rule: where for rule, where in broken.items() if len(where)})
 
     def check(self, codes: np.ndarray) -> np.ndarray:
-        """The codes as an array, or a DataError if one of them is none of this column's."""
+        """The codes in this column's type, or a DataError if one of them is outside its domain."""
         codes = np.asarray(codes)
         if codes.ndim != 1:
-            raise DataError(f"codes must be one array of one dimension, got {codes.ndim} dimensions")
-        if self.size is None:
-            outside = codes.dtype.kind != "f" or bool(np.any((codes < self.column.low) | (codes > self.column.high)))
-            outside = outside or (not self.column.missing and bool(np.isnan(codes).any()))
-        else:
-            most = self.size if self.column.missing else self.size - 1
-            outside = codes.dtype.kind not in "ui" or bool(len(codes) and (codes.min() < 0 or int(codes.max()) > most))
-        if outside:
+            raise DataError(f"codes must be an array of one dimension, got {codes.ndim}")
+        if not self._inside(codes):
             raise DataError(f"codes of a column of kind {self.column.kind} must lie in its declared domain")
-        return codes
+        return codes.astype(self.dtype, copy=False)
+
+    def _inside(self, codes: np.ndarray) -> bool:
+        most = self.size if self.column.missing else self.size - 1
+        return codes.dtype.kind in "ui" and (not len(codes) or (int(codes.min()) >= 0 and int(codes.max()) <= most))
 
 
 @dataclass(frozen=True)
@@ -142,7 +143,7 @@ class ValueCodec(Codec):
             return self.by_text[text]
         if not text or text in self.sentinels:
             return ABSENT
-        if self.values == (False, True) or isinstance(self.values[0], bool):
+        if isinstance(self.values[0], bool):
             text = text.lower()
             word = "true" if text in TRUE_WORDS else "false" if text in FALSE_WORDS else text
             if word in self.by_text:
@@ -252,6 +253,13 @@ class FloatCodec(Codec):
         inside = np.clip(np.nan_to_num(parsed.values, nan=low, posinf=high, neginf=low), low, high)
         # Rounding to single precision is monotone, so that what lay between two float32 bounds still does.
         return self._finish(inside.astype(np.float32), parsed.missing, clipped, parsed.bad)
+
+    def _inside(self, codes: np.ndarray) -> bool:
+        within = (codes >= self.column.low) & (codes <= self.column.high)
+        return codes.dtype.kind == "f" and bool(np.all(within | np.isnan(codes) if self.column.missing else within))
+
+    def check(self, codes: np.ndarray) -> np.ndarray:
+        return np.clip(super().check(codes), *map(np.float32, float32_bounds(self.column.low, self.column.high)))
 
     def decode(self, codes: np.ndarray) -> pd.Series:
         return pd.Series(self.check(codes).astype(self.column.dtype or "float64"))

@@ -1,5 +1,6 @@
 """From a file or frame to a Table, or a refusal that says where, and not what, the trouble is."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -7,8 +8,8 @@ import numpy as np
 
 from understudy.errors import DataError
 from understudy.schema import Schema
-from understudy.table.codec import Codec, codec
-from understudy.table.sources import Source, listed, open_source
+from understudy.table.codec import Codec, Encoded, codec
+from understudy.table.sources import Block, Source, listed, open_source
 from understudy.table.storage import SPILL_BYTES, CodeStore
 from understudy.table.table import Table
 
@@ -29,6 +30,10 @@ class Finding:
         self.count += len(rows)
         self.rows += [int(row) for row in rows[: SHOWN_ROWS - len(self.rows)]]
 
+    @classmethod
+    def of(cls, rows: Sequence[int]) -> "Finding":
+        return cls(len(rows), list(rows[:SHOWN_ROWS]))
+
     def where(self) -> str:
         more = ", ..." if self.count > len(self.rows) else ""
         return f"row{'' if self.count == 1 else 's'} {', '.join(map(str, self.rows))}{more}"
@@ -44,26 +49,30 @@ def read_table(source: Any, schema: Schema, *, spill_bytes: int = SPILL_BYTES) -
     check_names(opened, schema)
     coders = codecs(schema)
     store = CodeStore({name: coder.dtype for name, coder in coders.items()}, spill_bytes)
-    findings: dict[tuple[str, str], Finding] = {}
+    findings: dict[tuple[str | None, str], Finding] = {}
     clipped = dict.fromkeys(coders, 0)
     try:
-        for arrays in opened.blocks(list(coders)):
-            block = {}
-            first = store.rows
-            for name, coder in coders.items():
-                encoded = coder.encode(arrays[name])
-                block[name] = encoded.codes
-                clipped[name] += encoded.clipped
-                for rule, positions in encoded.bad.items():
-                    findings.setdefault((name, rule), Finding()).add(opened.row_numbers(first + positions))
-            store.append(block)
+        for _, encoded in encoded_blocks(opened, coders):
+            for name, part in encoded.items():
+                clipped[name] += part.clipped
+                for rule, positions in part.bad.items():
+                    findings.setdefault((name, rule), Finding()).add(opened.row_numbers(store.rows + positions))
+            store.append({name: part.codes for name, part in encoded.items()})
         _refuse(opened, findings)
-        if not store.rows:
-            raise DataError(f"{opened.label}: it is empty; it needs at least one row")
         rows = store.rows
         return Table(schema, store.finish(), rows, {name: count for name, count in clipped.items() if count})
     finally:
         store.close()
+
+
+def encoded_blocks(source: Source, coders: dict[str, Codec]) -> Iterator[tuple[Block, dict[str, Encoded]]]:
+    """The table's blocks, as they came and as codes; a table without a row is refused at the end."""
+    rows = 0
+    for arrays in source.blocks(list(coders)):
+        yield arrays, {name: coder.encode(arrays[name]) for name, coder in coders.items()}
+        rows += len(next(iter(arrays.values())))
+    if not rows and not source.ragged:
+        raise DataError(f"{source.label}: it is empty; it needs at least one row")
 
 
 def codecs(schema: Schema) -> dict[str, Codec]:
@@ -92,14 +101,21 @@ def check_names(source: Source, schema: Schema) -> None:
         )
 
 
-def _refuse(source: Source, findings: dict[tuple[str, str], Finding]) -> None:
-    problems = []
+def told(name: str | None, rule: str, found: Finding) -> str:
+    """A finding as a sentence: where and why, never what.
+
+    >>> told("age", "not a number", Finding(2, [3, 9]))
+    "column 'age': 2 cells not a number (rows 3, 9)"
+    """
+    what = "row" if name is None else "cell"
+    place = "" if name is None else f"column {name!r}: "
+    return f"{place}{found.count} {what}{'s' * (found.count > 1)} {rule} ({found.where()})"
+
+
+def _refuse(source: Source, findings: dict[tuple[str | None, str], Finding]) -> None:
     if source.ragged:
-        ragged = Finding()
-        ragged.add(np.array(source.ragged))
-        problems.append(f"{ragged.count} rows {RAGGED} ({ragged.where()})")
-    for (name, rule), found in findings.items():
-        problems.append(f"column {name!r}: {found.count} cell{'s' * (found.count > 1)} {rule} ({found.where()})")
+        findings = {(None, RAGGED): Finding.of(source.ragged)} | findings
+    problems = [told(name, rule, found) for (name, rule), found in findings.items()]
     if not problems:
         return
     shown = "".join(f"\n  - {problem}" for problem in problems[:SHOWN_RULES])

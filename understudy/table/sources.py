@@ -7,6 +7,7 @@ import csv
 import gzip
 import io
 import os
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
@@ -29,7 +30,7 @@ UTF8_REMEDY = "save it as UTF-8 (for instance with `iconv -f latin1 -t utf-8`)"
 Block = dict[str, pa.Array]
 
 
-class Source:
+class Source(ABC):
     """An open table: `names` of its columns, and its rows in blocks. `ragged` fills up while a CSV file is read."""
 
     def __init__(self, label: str, names: list[str]) -> None:
@@ -40,9 +41,9 @@ class Source:
         if twice:
             raise DataError(f"{label}: column names must be unique, but {listed(twice)} come twice; rename them")
 
+    @abstractmethod
     def blocks(self, columns: Collection[str]) -> Iterator[Block]:
         """Arrays of the given columns, all of one length within a block."""
-        raise NotImplementedError
 
     def row_numbers(self, positions: np.ndarray) -> np.ndarray:
         """Row numbers (the first row is 1, a header does not count) of positions among the rows that were read."""

@@ -46,7 +46,7 @@ class Table:
             coder = codec(column)
             problem = ""
             try:
-                arrays[name] = coder.check(codes[name]).astype(coder.dtype)
+                arrays[name] = np.array(coder.check(codes[name]))
             except DataError as error:
                 problem = str(error)
             if problem:

@@ -1,0 +1,95 @@
+"""What in a table does not fit its schema: counts for a look, and the cells themselves for the steward alone."""
+
+import csv
+import io
+import os
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from understudy.schema import Schema
+from understudy.table.codec import CLIPPED
+from understudy.table.frame import written_whole
+from understudy.table.read import RAGGED, Finding, check_names, codecs, encoded_blocks, told
+from understudy.table.sources import Source, open_source
+
+MOST_WRITTEN = 10_000
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """Findings by (column, rule); the column is None for whole rows. Computed from private rows: for the steward."""
+
+    findings: dict[tuple[str | None, str], Finding]
+
+    @property
+    def fits(self) -> bool:
+        """Whether the table can be read; clipped cells do not stand in the way."""
+        return all(rule == CLIPPED for _, rule in self.findings)
+
+    def lines(self) -> list[str]:
+        """One sentence a finding: where and why, never what."""
+        return [told(name, rule, found) for (name, rule), found in self.findings.items()]
+
+
+@dataclass(frozen=True)
+class _Offence:
+    """Cells of one block of one column that break one rule."""
+
+    column: str
+    rule: str
+    rows: np.ndarray
+    cells: pa.Array
+    positions: np.ndarray
+
+
+def _offences(source: Source, schema: Schema) -> Iterator[_Offence]:
+    check_names(source, schema)
+    first = 0
+    for arrays, encoded in encoded_blocks(source, codecs(schema)):
+        for name, part in encoded.items():
+            for rule, positions in {**part.bad, CLIPPED: part.clipped_at}.items():
+                if len(positions):
+                    yield _Offence(name, rule, source.row_numbers(first + positions), arrays[name], positions)
+        first += len(next(iter(arrays.values())))
+
+
+def check_table(source: Any, schema: Schema) -> CheckResult:
+    """Counts what does not fit, by column and rule, in one pass and little memory."""
+    opened = open_source(source, schema.columns)
+    findings: dict[tuple[str | None, str], Finding] = {}
+    for offence in _offences(opened, schema):
+        findings.setdefault((offence.column, offence.rule), Finding()).add(offence.rows)
+    if opened.ragged:
+        findings = {(None, RAGGED): Finding.of(opened.ragged)} | findings
+    return CheckResult(findings)
+
+
+def write_offending(source: Any, schema: Schema, path: str | os.PathLike[str]) -> int:
+    """Writes the offending cells (row, column, rule, value) to a CSV file that only its owner may read.
+
+    At most 10,000 cells for each column and rule. Returns the number of lines written.
+    """
+    opened = open_source(source, schema.columns)
+    written: Counter[tuple[str | None, str]] = Counter()
+    with written_whole(Path(path), mode=0o600) as file:
+        text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(["row", "column", "rule", "value"])
+        for offence in _offences(opened, schema):
+            room = MOST_WRITTEN - written[offence.column, offence.rule]
+            values = offence.cells.take(pa.array(offence.positions[:room])).to_pylist()
+            written[offence.column, offence.rule] += len(values)
+            for row, value in zip(offence.rows, values, strict=False):
+                writer.writerow([row, offence.column, offence.rule, "" if value is None else value])
+        for row in opened.ragged[:MOST_WRITTEN]:
+            written[None, RAGGED] += 1
+            writer.writerow([row, "", RAGGED, ""])
+        text.flush()
+        text.detach()
+    return written.total()
