@@ -1,3 +1,49 @@
-"""Differentially private stand-ins for sensitive tables."""
+"""Differentially private stand-ins for sensitive tables.
+
+>>> import understudy as us
+>>> schema = us.Schema.loads("rows: 100\\ncolumns: {age: {kind: integer, low: 0, high: 99}, smoker: {kind: boolean}}")
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from understudy.errors import UnderstudyError
+from understudy.schema import Schema
+
+if TYPE_CHECKING:
+    from understudy.privacy import Budget
+    from understudy.privacy.certificate import Certificate
+    from understudy.synthesizers.api import Model, fit, load
+    from understudy.table.read import read_table
+    from understudy.table.table import Table
 
 __version__ = "0.1.0"
+__all__ = [
+    "Budget",
+    "Certificate",
+    "Model",
+    "Schema",
+    "Table",
+    "UnderstudyError",
+    "fit",
+    "load",
+    "read_table",
+]
+
+_HOMES = {
+    "Budget": "understudy.privacy",
+    "Certificate": "understudy.privacy.certificate",
+    "Model": "understudy.synthesizers.api",
+    "fit": "understudy.synthesizers.api",
+    "load": "understudy.synthesizers.api",
+    "read_table": "understudy.table.read",
+    "Table": "understudy.table.table",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Public names load their rooms when first used, so that light commands start fast."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'understudy' has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module(_HOMES[name]), name)

@@ -1,0 +1,195 @@
+"""Fitting any method, and the model that comes out."""
+
+import dataclasses
+import difflib
+import importlib
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from os import PathLike
+from types import ModuleType
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+
+from understudy.errors import OptionError, SchemaError
+from understudy.privacy import Budget, Streams, default_delta
+from understudy.privacy.certificate import Certificate
+from understudy.progress import Progress, silent
+from understudy.schema import Schema
+from understudy.synthesizers import model_file
+from understudy.table.frame import frame
+from understudy.table.read import read_table
+from understudy.table.table import Table
+
+METHODS = {
+    "mixture": "understudy.synthesizers.mixture.method",
+    "independent": "understudy.synthesizers.independent",
+}
+DEFAULT_METHOD = "mixture"
+
+
+class Released(Protocol):
+    """What a method gives away: released values alone, and how to draw rows from them."""
+
+    rows: int
+
+    def arrays(self) -> dict[str, np.ndarray]: ...
+
+    def facts(self) -> dict[str, Any]: ...
+
+    def sample(self, n: int, rng: np.random.Generator, where: Mapping[str, Any] | None) -> dict[str, np.ndarray]: ...
+
+    def log_prob(self, codes: Mapping[str, np.ndarray]) -> np.ndarray: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A fitted stand-in: makes synthetic rows, and carries its guarantee. Holds no private row."""
+
+    schema: Schema
+    method: str
+    config: dict[str, Any]
+    certificate: Certificate
+    released: Released
+
+    @property
+    def rows(self) -> int:
+        """The number of rows of the private table, as released with noise."""
+        return self.released.rows
+
+    def sample(
+        self, n: int | None = None, *, where: Mapping[str, Any] | None = None, seed: int | None = None
+    ) -> pd.DataFrame:
+        """n synthetic rows (as many as the table had, about, if n is left out), with the schema's columns and types.
+
+        where: conditions by column: a value, a list of values, None for missing, or a (low, high) tuple for ordered
+        columns, both ends included. Drawing costs no privacy; a seed here only makes the draw repeatable.
+        """
+        n = self.rows if n is None else n
+        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+            raise OptionError(f"n must be a whole number of at least 1, got {n!r}")
+        return frame(self.schema, self.released.sample(int(n), np.random.default_rng(seed), where))
+
+    def log_prob(self, rows: Any) -> np.ndarray:
+        """Natural logarithm of the model's probability of each row (density, for reals without a resolution)."""
+        table = rows if isinstance(rows, Table) else read_table(rows, self.schema)
+        return self.released.log_prob({name: table.codes(name) for name in self.schema.modelled})
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Writes one `.understudy` file, whole or not at all."""
+        model_file.write(
+            path,
+            model_file.Parts(
+                method=self.method,
+                config=self.config,
+                facts=self.released.facts(),
+                arrays=self.released.arrays(),
+                schema=self.schema,
+                certificate=self.certificate,
+            ),
+        )
+
+    def __repr__(self) -> str:
+        c = self.certificate
+        return f"Model({self.method}, {len(self.schema.modelled)} columns, epsilon {c.epsilon:.4g}, delta {c.delta:g})"
+
+
+def method_module(name: str) -> ModuleType:
+    """The module of a method, by name."""
+    if name not in METHODS:
+        raise OptionError(f"method {name!r} is not known{_nearest(name, METHODS)}; choose from {', '.join(METHODS)}")
+    return importlib.import_module(METHODS[name])
+
+
+def make_config(module: ModuleType, options: Mapping[str, Any]) -> Any:
+    """A method's config from options, refusing unknown ones."""
+    known = [field.name for field in dataclasses.fields(module.Config)]
+    for name in options:
+        if name not in known:
+            choice = f"it takes {', '.join(known)}" if known else "it takes none"
+            raise OptionError(f"{module.NAME} has no option {name!r}{_nearest(name, known)}; {choice}")
+    return module.Config(**options)
+
+
+def make_budget(schema: Schema, epsilon: float, delta: float | None) -> Budget:
+    """The budget, with delta from the declared rows where it is not given."""
+    if schema.rows is None:
+        raise SchemaError("the schema must declare `rows:`, a public round number (the count itself is private)")
+    if delta is None:
+        return Budget(epsilon, default_delta(schema.rows))
+    budget = Budget(epsilon, delta)
+    if budget.private and budget.delta >= 1 / schema.rows:
+        warnings.warn(
+            f"delta {budget.delta:g} is not below one over the declared {schema.rows} rows: it would allow a method "
+            f"that publishes a row; use {default_delta(schema.rows):g} or leave it out",
+            stacklevel=3,
+        )
+    return budget
+
+
+def fit(
+    source: Any,
+    schema: Schema | str | PathLike[str],
+    *,
+    method: str = DEFAULT_METHOD,
+    epsilon: float = 1.0,
+    delta: float | None = None,
+    seed: int | None = None,
+    progress: Progress = silent,
+    **options: Any,
+) -> Model:
+    """Fits a stand-in of a private table within a privacy budget.
+
+    source: a path (CSV, Parquet), DataFrame, Arrow table or Table. schema: public facts, all confirmed.
+    epsilon, delta: the total budget for one row added or removed; `inf` fits without privacy, and says so.
+    seed: repeatable noise, for tests and research; the certificate then refuses release. options: see `methods`.
+
+    Guarantee: the certificate's (epsilon, delta), for everything in the returned model.
+    """
+    schema = schema if isinstance(schema, Schema) else Schema.load(schema)
+    module = method_module(method)
+    config = make_config(module, options)
+    check_confirmed(schema)
+    budget = make_budget(schema, epsilon, delta)
+    streams = Streams.from_entropy() if seed is None else Streams.from_seed(seed)
+    progress("reading", 0.0)
+    table = source if isinstance(source, Table) else read_table(source, schema)
+    if table.schema.digest() != schema.digest():
+        raise SchemaError("the table was read with another schema than the one given; read it again with this one")
+    released, ledger = module.train(config, schema, table, budget, streams=streams, progress=progress)
+    certificate = Certificate.issue(
+        method=method,
+        ledger=ledger,
+        arrays=model_file.certified_arrays(released.arrays(), released.facts()),
+        schema_digest=schema.digest(),
+        seeded=streams.seeded,
+    )
+    return Model(schema, method, dataclasses.asdict(config), certificate, released)
+
+
+def load(path: str | PathLike[str]) -> Model:
+    """Reads a model file; fails with a message that says why if it is damaged or from another format."""
+    parts = model_file.read(path)
+    module = method_module(parts.method)
+    with model_file.refusing_damage(path):
+        released = module.Released.from_parts(parts.schema, parts.arrays, parts.facts)
+    return Model(parts.schema, parts.method, parts.config, parts.certificate, released)
+
+
+def check_confirmed(schema: Schema) -> None:
+    """Refuses facts that were read off the rows: a bound or a category taken from private rows is a release."""
+    open_facts = schema.unconfirmed()
+    if open_facts:
+        shown = ", ".join(f"{column}.{fact}" if column else fact for column, fact in open_facts[:5])
+        more = f" and {len(open_facts) - 5} more" if len(open_facts) > 5 else ""
+        raise SchemaError(
+            f"{len(open_facts)} facts were read off the rows and are not confirmed as public ({shown}{more}); "
+            "check them against public documents, then run `understudy confirm SCHEMA`"
+        )
+
+
+def _nearest(name: str, known: Any) -> str:
+    close = difflib.get_close_matches(name, list(known), n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""

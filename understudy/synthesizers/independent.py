@@ -1,0 +1,82 @@
+"""Independent noisy columns: right histograms, no dependence between columns. A floor for other methods."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from understudy.errors import OptionError
+from understudy.privacy import Budget, Ledger, Streams, noise_multiplier
+from understudy.progress import Progress
+from understudy.schema import Schema
+from understudy.synthesizers.draw import systematic
+from understudy.synthesizers.evidence import Pieces, conditions
+from understudy.synthesizers.one_way import fine_cells, release_one_way
+from understudy.table.cells import Cells
+from understudy.table.table import Table
+
+NAME = "independent"
+SUMMARY = "every column by itself from its noisy histogram; keeps no dependence"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """Nothing to set."""
+
+
+def train(
+    config: Config, schema: Schema, table: Table, budget: Budget, *, streams: Streams, progress: Progress
+) -> tuple["Released", Ledger]:
+    """Charges one Gaussian with the whole budget for all one-way tables (`release_one_way` says why that is enough)."""
+    ledger = Ledger(budget)
+    progress("counting columns", 0.0)
+    one_way = release_one_way(
+        table, fine_cells(schema), noise_multiplier=noise_multiplier(budget), streams=streams, ledger=ledger
+    )
+    progress("counting columns", 1.0)
+    return Released(schema, one_way.counts, round(one_way.total)), ledger
+
+
+@dataclass(frozen=True, eq=False)
+class Released:
+    """The consistent fine tables, by column, and the number of rows that they sum to."""
+
+    schema: Schema
+    fine: dict[str, np.ndarray]
+    rows: int
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        return {f"fine.{number}": counts for number, counts in enumerate(self.fine.values())}
+
+    def facts(self) -> dict[str, Any]:
+        return {"rows": self.rows}
+
+    @classmethod
+    def from_parts(cls, schema: Schema, arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> "Released":
+        fine = {name: arrays[f"fine.{number}"] for number, name in enumerate(schema.modelled)}
+        return cls(schema, fine, int(facts["rows"]))
+
+    @cached_property
+    def cells(self) -> dict[str, Cells]:
+        return fine_cells(self.schema)
+
+    def sample(self, n: int, rng: np.random.Generator, where: Mapping[str, Any] | None = None) -> dict[str, np.ndarray]:
+        given = conditions(self.schema, self.cells, where)
+        return {name: self._draw(name, n, given.get(name), rng) for name in self.schema.modelled}
+
+    def _draw(self, name: str, n: int, pieces: Pieces | None, rng: np.random.Generator) -> np.ndarray:
+        weights = self.fine[name] if pieces is None else self.fine[name][pieces.cell] * pieces.share
+        if not weights.sum() > 0:
+            raise OptionError(f"where: no synthetic row has {name!r} like this; loosen it")
+        drawn = rng.permutation(systematic(weights, n, rng))
+        return self.cells[name].place(drawn, rng) if pieces is None else pieces.place(drawn, self.cells[name], rng)
+
+    def log_prob(self, codes: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Natural logarithm of each row's probability (density, for reals without a resolution)."""
+        with np.errstate(divide="ignore"):
+            return sum(
+                np.log(counts / counts.sum() / self.cells[name].widths)[self.cells[name].index(codes[name])]
+                for name, counts in self.fine.items()
+            )

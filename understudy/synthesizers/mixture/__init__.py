@@ -1,0 +1,1 @@
+"""A mixture of product distributions, fitted to noisy one- and two-way tables: the default method."""

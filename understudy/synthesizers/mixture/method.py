@@ -1,0 +1,80 @@
+"""The method: two charged stages, then a fit to what they released."""
+
+from understudy.privacy import Budget, Ledger, Streams
+from understudy.progress import Progress
+from understudy.schema import Schema
+from understudy.synthesizers.mixture.coarse import coarse_groups
+from understudy.synthesizers.mixture.pairs import Coarse, choose_pairs, release_pairs
+from understudy.synthesizers.mixture.plan import Config, Plan, make_plan
+from understudy.synthesizers.mixture.released import Released
+from understudy.synthesizers.one_way import OneWay, fine_cells, release_one_way
+from understudy.table.table import Table
+
+NAME = "mixture"
+SUMMARY = "mixture of product distributions fitted to noisy one- and two-way tables; the default"
+
+__all__ = ["NAME", "SUMMARY", "Config", "Released", "train"]
+
+
+def train(
+    config: Config, schema: Schema, table: Table, budget: Budget, *, streams: Streams, progress: Progress
+) -> tuple[Released, Ledger]:
+    """Releases fine one-way tables, then coarse two-way tables, and fits the mixture to both.
+
+    Charges: a Gaussian for all one-way tables (`release_one_way`); for wide tables with few rows the private choice of
+    pairs (`choose_pairs`); a Gaussian for all two-way tables (`release_pairs`). The plan comes from public facts, the
+    coarse bins from the released one-way tables, the fit from released tables: none of them sees a row.
+    """
+    from understudy.synthesizers.mixture.fit import fit_mixture
+    from understudy.synthesizers.mixture.targets import make_targets
+
+    ledger = Ledger(budget)
+    plan = make_plan(config, schema, budget)
+    progress("counting columns", 0.0)
+    one_way = release_one_way(
+        table, fine_cells(schema), noise_multiplier=plan.one_way_multiplier, streams=streams, ledger=ledger
+    )
+    coarse = _cut(plan, one_way)
+    pairs = list(plan.always)
+    if plan.chosen_pairs:
+        progress("choosing pairs", 0.0, _spent(ledger))
+        pairs += choose_pairs(table, one_way, coarse, plan, streams=streams, ledger=ledger)
+    progress("counting pairs", 0.0, _spent(ledger))
+    tables = release_pairs(table, one_way, coarse, pairs, plan, streams=streams, ledger=ledger)
+    targets = make_targets(one_way, coarse, pairs, tables, plan.pair_noise)
+    fitted = fit_mixture(
+        targets,
+        components=plan.components,
+        steps=config.steps,
+        seed=streams.init,
+        progress=progress,
+        note=_spent(ledger),
+    )
+    released = Released(
+        schema=schema,
+        weights=fitted.weights,
+        probabilities=fitted.probabilities,
+        groups=coarse.groups,
+        fine=one_way.counts,
+        label=plan.label,
+        rows=round(one_way.total),
+    )
+    return released, ledger
+
+
+def _cut(plan: Plan, one_way: OneWay) -> Coarse:
+    groups = {
+        name: coarse_groups(
+            one_way.cells[name],
+            one_way.counts[name],
+            bins=plan.bins,
+            most_codes=plan.most_codes,
+            rare=plan.pair_noise,
+        )
+        for name in plan.columns
+    }
+    return Coarse(groups, plan.label, plan.label_classes)
+
+
+def _spent(ledger: Ledger) -> str:
+    return f"epsilon {ledger.spent():.3g} spent" if ledger.budget.private else "no privacy"

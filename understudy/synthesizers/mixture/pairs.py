@@ -1,0 +1,137 @@
+"""Two-way tables of coarse codes: counted, chosen where there are too many, and released together."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from understudy.privacy import BoundedRange, Ledger, Streams, gaussian, select
+from understudy.synthesizers.mixture.plan import Plan
+from understudy.synthesizers.one_way import ROWS_PER_BLOCK, OneWay
+from understudy.table.table import Table
+
+Pair = tuple[str, str]
+# Choosing looks at every pair: above this many (row, pair) counts, it looks at a random part of the rows.
+MOST_LOOKS = 4_000_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Coarse:
+    """How fine cells map to coarse codes, by column, and the label that tables are split by."""
+
+    groups: dict[str, np.ndarray]
+    label: str | None
+    label_classes: int
+
+    def size(self, name: str) -> int:
+        return int(self.groups[name].max()) + 1
+
+    def shape(self, pair: Pair) -> tuple[int, int, int]:
+        return self.label_classes, self.size(pair[0]), self.size(pair[1])
+
+
+def count_pairs(
+    table: Table,
+    one_way: OneWay,
+    coarse: Coarse,
+    pairs: list[Pair],
+    keep: np.random.Generator | None = None,
+    rate: float = 1.0,
+) -> list[np.ndarray]:
+    """Exact counts, private: each row falls into one cell of every pair's table (split by the label)."""
+    shapes = [coarse.shape(pair) for pair in pairs]
+    counts = [np.zeros(math.prod(shape), dtype=np.int64) for shape in shapes]
+    lookups = {name: _code_lookup(one_way, name, groups) for name, groups in coarse.groups.items()}
+    for block in table.blocks(ROWS_PER_BLOCK):
+        codes = {name: lookup(block[name]) for name, lookup in lookups.items()}
+        if coarse.label is not None:
+            label = one_way.cells[coarse.label].index(block[coarse.label]).astype(np.int64)
+            split = {name: label * coarse.size(name) + codes[name] for name in codes}
+        else:
+            split = codes
+        if keep is not None:
+            kept = keep.random(len(next(iter(codes.values())))) < rate
+            codes = {name: c[kept] for name, c in codes.items()}
+            split = {name: c[kept] for name, c in split.items()}
+        for (first, second), shape, count in zip(pairs, shapes, counts, strict=True):
+            cell = split[first] * shape[2]
+            cell += codes[second]
+            count += np.bincount(cell, minlength=len(count))
+    return [count.reshape(shape) for count, shape in zip(counts, shapes, strict=True)]
+
+
+def _code_lookup(one_way: OneWay, name: str, groups: np.ndarray):
+    cells = one_way.cells[name]
+    return lambda codes: groups[cells.index(codes)]
+
+
+def release_pairs(
+    table: Table, one_way: OneWay, coarse: Coarse, pairs: list[Pair], plan: Plan, *, streams: Streams, ledger: Ledger
+) -> list[np.ndarray]:
+    """All two-way tables in one Gaussian release.
+
+    Guarantee: one row adds 1 to one cell of each of the m tables (splitting by the label only says which cell), so
+    adding or removing it moves the stacked counts by exactly sqrt(m) in L2. Which tables and which cells there are is
+    public or was released before.
+    """
+    if not pairs:
+        return []
+    exact = count_pairs(table, one_way, coarse, pairs)
+    stacked = gaussian(
+        np.concatenate([count.ravel() for count in exact]),
+        l2_sensitivity=math.sqrt(len(pairs)),
+        noise_multiplier=plan.pair_multiplier,
+        streams=streams,
+        ledger=ledger,
+        purpose=f"two-way tables of {len(pairs)} pairs of columns",
+    )
+    ends = np.cumsum([count.size for count in exact])
+    return [part.reshape(count.shape) for part, count in zip(np.split(stacked, ends[:-1]), exact, strict=True)]
+
+
+def choose_pairs(
+    table: Table, one_way: OneWay, coarse: Coarse, plan: Plan, *, streams: Streams, ledger: Ledger
+) -> list[Pair]:
+    """Picks, one by one and privately, the pairs that are furthest from independent.
+
+    The score of a pair is half the L1 distance between its table and the product of the released one-way tables, less
+    the error that noise would bring to a table of its size (public).
+
+    Guarantee: a row moves one cell by 1 and the product not at all, so a score moves by at most 1/2, up or down: each
+    round is an exponential mechanism with that sensitivity, charged as bounded range. Rounds pick without replacement
+    from the same scores; each round's charge holds given the earlier picks. Where there are very many rows, scores
+    come from a random part of them, each row taken with a public probability by a coin of its own: a row that is not
+    taken moves nothing, so the bound stands.
+    """
+    columns = plan.columns
+    candidates = [(a, b) for i, a in enumerate(columns) for b in columns[i + 1 :] if (a, b) not in set(plan.always)]
+    rate = min(1.0, MOST_LOOKS / (plan.rows * len(candidates)))
+    keep = streams.sampling if rate < 1 else None
+    exact = count_pairs(table, one_way, coarse, candidates, keep, rate)
+    shares = {name: _coarse_counts(one_way, coarse, name) / one_way.total for name in columns}
+    scores = np.empty(len(candidates))
+    for number, ((first, second), count) in enumerate(zip(candidates, exact, strict=True)):
+        expected = one_way.total * rate * np.outer(shares[first], shares[second])
+        noise_error = math.sqrt(2 / math.pi) * plan.pair_noise * rate * count.size / 2
+        scores[number] = np.abs(count.sum(axis=0) - expected).sum() / 2 - noise_error
+    picked: list[Pair] = []
+    epsilon = plan.selection_epsilon
+    rounds = ledger.prepay(BoundedRange(epsilon), plan.chosen_pairs, "choice of pairs of columns")
+    left = np.arange(len(candidates))
+    for _ in range(plan.chosen_pairs):
+        place = select(
+            scores[left],
+            sensitivity=0.5,
+            epsilon=epsilon,
+            monotone=False,
+            streams=streams,
+            ledger=rounds,
+            purpose="choice of pairs",
+        )
+        picked.append(candidates[left[place]])
+        left = np.delete(left, place)
+    return picked
+
+
+def _coarse_counts(one_way: OneWay, coarse: Coarse, name: str) -> np.ndarray:
+    return np.bincount(coarse.groups[name], weights=one_way.counts[name])

@@ -1,0 +1,179 @@
+"""Everything that is decided before a row is read: from the schema, the declared rows and the budget alone."""
+
+import math
+from dataclasses import dataclass
+
+from understudy.errors import OptionError
+from understudy.privacy import BoundedRange, Budget, Event, Gaussian, SelfComposed, noise_multiplier
+from understudy.privacy.calibrate import calibrate
+from understudy.schema import Boolean, Categorical, Column, Schema
+from understudy.table.cells import cells_of
+
+MOST_LABEL_CLASSES = 10  # a label with more classes is a column like any other
+FEWEST_BINS, MOST_BINS = 4, 32
+# A noisy cell should hold a row for each row of noise: with B bins a side, rows / B^2 = CELL_TO_NOISE * noise.
+CELL_TO_NOISE = 1.0
+# Below this many bins a side, all pairs are too noisy, and fewer are chosen.
+BINS_WORTH_MEASURING = 6
+MOST_PAIRS_PER_COLUMN = 4
+MOST_CODES = 64  # coarse codes of a categorical column
+MOST_TOTAL_CODES = 3000  # of all columns together: bounds memory (its square) and time
+MOST_CELLS = 600_000  # of all two-way tables together: exact noise costs some 20 microseconds a cell
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """Public settings. The defaults need no tuning.
+
+    one_way_share: share of the budget (of 1/z^2) for the fine one-way tables.
+    selection_share: share for choosing pairs, where the plan chooses.
+    components: product distributions in the mixture; None follows a public rule.
+    bins: most coarse bins of a numeric column; None follows a public rule.
+    split_label: split every pair table by a declared label of few classes.
+    steps: most gradient steps of the fit.
+    """
+
+    one_way_share: float = 0.15
+    selection_share: float = 0.1
+    components: int | None = None
+    bins: int | None = None
+    split_label: bool = True
+    steps: int = 600
+
+    def __post_init__(self) -> None:
+        for name in ("one_way_share", "selection_share"):
+            value = getattr(self, name)
+            if not 0 < value < 0.5:
+                raise OptionError(f"{name} must lie between 0 and 0.5, got {value}")
+        for name, least in (("components", 1), ("bins", 2), ("steps", 1)):
+            value = getattr(self, name)
+            if value is not None and (not isinstance(value, int) or value < least):
+                raise OptionError(f"{name} must be a whole number of at least {least}, got {value}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What will be measured, with which noise."""
+
+    columns: tuple[str, ...]
+    label_classes: int  # 1 where tables are not split by the label
+    label: str | None  # the label that tables are split by
+    always: tuple[tuple[str, str], ...]  # pairs that are measured without choosing
+    chosen_pairs: int  # pairs that are chosen privately besides
+    one_way_multiplier: float
+    pair_multiplier: float
+    selection_epsilon: float  # of one round of choosing; 0 where nothing is chosen
+    bins: int
+    most_codes: int
+    components: int
+    rows: int
+
+    @property
+    def pairs(self) -> int:
+        return len(self.always) + self.chosen_pairs
+
+    @property
+    def one_way_noise(self) -> float:
+        """Standard deviation of a fine count: one row touches one cell of each column."""
+        columns = len(self.columns) + (self.label is not None)
+        return self.one_way_multiplier * math.sqrt(columns)
+
+    @property
+    def pair_noise(self) -> float:
+        """Standard deviation of a cell of a two-way table."""
+        return self.pair_multiplier * math.sqrt(self.pairs)
+
+
+def make_plan(config: Config, schema: Schema, budget: Budget) -> Plan:
+    """Decides from public facts alone: whether to split by the label, which pairs, how many bins and components."""
+    rows = schema.rows
+    label, classes = _split_label(config, schema)
+    columns = tuple(name for name in schema.modelled if name != label)
+    every = [(a, b) for i, a in enumerate(columns) for b in columns[i + 1 :]]
+    z = noise_multiplier(budget)
+    shares = [config.one_way_share, 1 - config.one_way_share]
+    pair_z = z / math.sqrt(shares[1])
+    always, chosen, selection_epsilon = every, 0, 0.0
+    worth = rows / BINS_WORTH_MEASURING**2
+    if len(every) > 10 and pair_z * math.sqrt(len(every)) > worth:
+        # Too noisy to measure everything: whatever touches the label, and a private choice of the rest.
+        columns, label, classes = tuple(schema.modelled), None, 1
+        every = [(a, b) for i, a in enumerate(columns) for b in columns[i + 1 :]]
+        always = [pair for pair in every if schema.label in pair]
+        shares = [config.one_way_share, 1 - config.one_way_share - config.selection_share]
+        pair_z = z / math.sqrt(shares[1])
+        affordable = int((worth / pair_z) ** 2) - len(always)
+        chosen = min(max(affordable, len(columns) // 2), MOST_PAIRS_PER_COLUMN * len(columns), len(every) - len(always))
+        z = calibrate(lambda noise: _events(noise, shares, config.selection_share, chosen), budget)
+        pair_z, selection_epsilon = z / math.sqrt(shares[1]), _round_epsilon(z, config.selection_share, chosen)
+    pairs = len(always) + chosen
+    bins = config.bins or _bins(rows, pair_z * math.sqrt(pairs)) if pairs else MOST_BINS
+    bins, most_codes = _within_limits(schema, columns, bins, pairs, classes)
+    total_codes = sum(_codes(schema.modelled[name], bins, most_codes) for name in columns)
+    return Plan(
+        columns=columns,
+        label_classes=classes,
+        label=label,
+        always=tuple(always),
+        chosen_pairs=chosen,
+        one_way_multiplier=z / math.sqrt(shares[0]),
+        pair_multiplier=pair_z,
+        selection_epsilon=selection_epsilon,
+        bins=bins,
+        most_codes=most_codes,
+        components=config.components or _components(total_codes),
+        rows=rows,
+    )
+
+
+def _round_epsilon(noise: float, share: float, rounds: int) -> float:
+    """Of one choice: the zCDP of all, rounds * epsilon^2 / 8, is the share of the budget's 1/(2 z^2)."""
+    return math.sqrt(4 * share / rounds) / noise
+
+
+def _events(noise: float, shares: list[float], selection_share: float, rounds: int) -> list[Event]:
+    return [
+        Gaussian(noise / math.sqrt(shares[0])),
+        SelfComposed(BoundedRange(_round_epsilon(noise, selection_share, rounds)), rounds),
+        Gaussian(noise / math.sqrt(shares[1])),
+    ]
+
+
+def _split_label(config: Config, schema: Schema) -> tuple[str | None, int]:
+    if not config.split_label or schema.label is None or len(schema.modelled) < 3:
+        return None, 1
+    column = schema.modelled[schema.label]
+    if not isinstance(column, Categorical | Boolean):
+        return None, 1
+    classes = cells_of(column).count
+    return (schema.label, classes) if classes <= MOST_LABEL_CLASSES else (None, 1)
+
+
+def _bins(rows: int, noise: float) -> int:
+    if noise == 0:
+        return MOST_BINS
+    return min(max(int(math.sqrt(rows / (CELL_TO_NOISE * noise))), FEWEST_BINS), MOST_BINS)
+
+
+def _codes(column: Column, bins: int, most_codes: int) -> int:
+    """The most coarse codes that a column can get."""
+    cells = cells_of(column)
+    return min(cells.values, bins if cells.ordered else most_codes) + cells.missing
+
+
+def _within_limits(schema: Schema, columns: tuple[str, ...], bins: int, pairs: int, classes: int) -> tuple[int, int]:
+    """Fewer bins and codes where tables would grow past what memory and time allow."""
+    most_codes = MOST_CODES
+    modelled = schema.modelled
+    while True:
+        sizes = [_codes(modelled[name], bins, most_codes) for name in columns]
+        total = sum(sizes)
+        mean_cells = (total**2 - sum(size**2 for size in sizes)) / max(len(sizes) * (len(sizes) - 1), 1)
+        if (total <= MOST_TOTAL_CODES and pairs * mean_cells * classes <= MOST_CELLS) or max(bins, most_codes) <= 2:
+            return bins, most_codes
+        bins, most_codes = max(int(bins * 0.8), 2), max(int(most_codes * 0.8), 2)
+
+
+def _components(total_codes: int) -> int:
+    """As many as keep a gradient step within some two thousand million multiplications, from 50 to 600."""
+    return min(max(int(4e8 / max(total_codes, 1) ** 2), 50), 600)

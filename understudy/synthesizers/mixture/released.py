@@ -1,0 +1,147 @@
+"""The released mixture: draws rows, exactly given conditions, and scores them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from understudy.errors import OptionError
+from understudy.schema import Schema
+from understudy.synthesizers.draw import systematic, systematic_by_group
+from understudy.synthesizers.evidence import Pieces, conditions
+from understudy.synthesizers.one_way import fine_cells
+from understudy.table.cells import Cells
+
+ROWS_PER_DRAW = 1 << 17
+ROWS_PER_SCORE = 1 << 12
+
+
+@dataclass(frozen=True, eq=False)
+class Released:
+    """Released values alone.
+
+    Component k of class c has weight `weights[c, k]` and, for the coarse codes of all columns side by side,
+    `probabilities[c, k]`; `groups` maps each column's fine cells to its coarse codes, `fine` holds the cells' counts.
+    """
+
+    schema: Schema
+    weights: np.ndarray
+    probabilities: np.ndarray
+    groups: dict[str, np.ndarray]
+    fine: dict[str, np.ndarray]
+    label: str | None
+    rows: int
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        arrays = {"weights": self.weights, "probabilities": self.probabilities}
+        for number, name in enumerate(self.fine):
+            arrays[f"fine.{number}"] = self.fine[name]
+            if name in self.groups:
+                arrays[f"groups.{number}"] = self.groups[name].astype(np.int32)
+        return arrays
+
+    def facts(self) -> dict[str, Any]:
+        return {"label": self.label, "rows": self.rows}
+
+    @classmethod
+    def from_parts(cls, schema: Schema, arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> "Released":
+        names = list(schema.modelled)
+        return cls(
+            schema=schema,
+            weights=arrays["weights"],
+            probabilities=arrays["probabilities"],
+            groups={n: arrays[f"groups.{i}"].astype(np.int64) for i, n in enumerate(names) if f"groups.{i}" in arrays},
+            fine={name: arrays[f"fine.{number}"] for number, name in enumerate(names)},
+            label=facts["label"],
+            rows=int(facts["rows"]),
+        )
+
+    @cached_property
+    def cells(self) -> dict[str, Cells]:
+        return fine_cells(self.schema)
+
+    @cached_property
+    def columns(self) -> dict[str, np.ndarray]:
+        """Coarse code probabilities by column, components of all classes below each other."""
+        flat = self.probabilities.reshape(-1, self.probabilities.shape[-1]).astype(np.float64)
+        ends = np.cumsum([groups.max() + 1 for groups in self.groups.values()])
+        return dict(zip(self.groups, np.split(flat, ends[:-1], axis=1), strict=True))
+
+    def within(self, name: str) -> np.ndarray:
+        """The probability of every fine cell given its coarse code."""
+        counts = self.fine[name] + 1e-9 * (self.fine[name].sum() + 1)
+        return counts / np.bincount(self.groups[name], weights=counts)[self.groups[name]]
+
+    def sample(self, n: int, rng: np.random.Generator, where: Mapping[str, Any] | None = None) -> dict[str, np.ndarray]:
+        """n rows as codes. Given conditions, components are weighted by how likely they make them, which is exact."""
+        given = conditions(self.schema, self.cells, where)
+        weights = self.weights.ravel() * np.prod([self._evidence(name, p) for name, p in given.items()], axis=0)
+        if not weights.sum() > 0:
+            raise OptionError(f"where: no synthetic row has {' and '.join(map(repr, given))} like this; loosen it")
+        parts = [self._draw(min(ROWS_PER_DRAW, n - i), weights, given, rng) for i in range(0, n, ROWS_PER_DRAW)]
+        return {name: np.concatenate([part[name] for part in parts]) for name in self.schema.modelled}
+
+    def _evidence(self, name: str, pieces: Pieces) -> np.ndarray:
+        """The probability of the condition under every component."""
+        if name == self.label:
+            classes = np.zeros(len(self.weights))
+            np.add.at(classes, pieces.cell, pieces.share)
+            return np.repeat(classes, self.weights.shape[1])
+        return self.columns[name] @ self._piece_shares(name, pieces)
+
+    def _piece_shares(self, name: str, pieces: Pieces) -> np.ndarray:
+        """How much of each coarse code a condition leaves."""
+        mass = self.within(name)[pieces.cell] * pieces.share
+        return np.bincount(self.groups[name][pieces.cell], weights=mass, minlength=self.columns[name].shape[1])
+
+    def _draw(
+        self, n: int, weights: np.ndarray, given: dict[str, Pieces], rng: np.random.Generator
+    ) -> dict[str, np.ndarray]:
+        component = systematic(weights, n, rng)
+        codes = {}
+        for name, table in self.columns.items():
+            pieces = given.get(name)
+            if pieces is not None:
+                table = table * self._piece_shares(name, pieces)
+            coarse = systematic_by_group(component, table, rng)
+            codes[name] = self._place(name, coarse, pieces, rng)
+        if self.label is not None:
+            codes[self.label] = self.cells[self.label].place(component // self.weights.shape[1], rng)
+        shuffled = rng.permutation(n)
+        return {name: codes[name][shuffled] for name in self.schema.modelled}
+
+    def _place(self, name: str, coarse: np.ndarray, pieces: Pieces | None, rng: np.random.Generator) -> np.ndarray:
+        """Values inside coarse codes, from the fine table."""
+        within, groups = self.within(name), self.groups[name]
+        mass, owner = (within, groups) if pieces is None else (within[pieces.cell] * pieces.share, groups[pieces.cell])
+        table = np.zeros((groups.max() + 1, len(mass)))
+        table[owner, np.arange(len(mass))] = mass
+        present, local = np.unique(coarse, return_inverse=True)
+        order = np.argsort(local, kind="stable")
+        drawn = np.empty(len(coarse), dtype=np.int64)
+        drawn[order] = systematic_by_group(local[order], table[present], rng)
+        return self.cells[name].place(drawn, rng) if pieces is None else pieces.place(drawn, self.cells[name], rng)
+
+    def log_prob(self, codes: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Natural logarithm of each row's probability (density, for reals without a resolution)."""
+        n = len(next(iter(codes.values())))
+        slices = [slice(first, first + ROWS_PER_SCORE) for first in range(0, n, ROWS_PER_SCORE)]
+        return np.concatenate([self._score({name: c[s] for name, c in codes.items()}) for s in slices])
+
+    def _score(self, codes: dict[str, np.ndarray]) -> np.ndarray:
+        with np.errstate(divide="ignore"):
+            joint = np.log(self.weights.ravel())[:, None]
+            inside = 0.0
+            for name, table in self.columns.items():
+                cell = self.cells[name].index(codes[name])
+                joint = joint + np.log(table)[:, self.groups[name][cell]]
+                inside = inside + np.log(self.within(name))[cell] - np.log(self.cells[name].widths)[cell]
+            if self.label is not None:
+                of_class = np.repeat(np.arange(len(self.weights)), self.weights.shape[1])
+                cell = self.cells[self.label].index(codes[self.label])
+                joint = np.where(of_class[:, None] == cell, joint, -np.inf)
+            top = joint.max(axis=0)
+            top = np.where(np.isfinite(top), top, 0.0)
+            return np.log(np.exp(joint - top).sum(axis=0)) + top + inside

@@ -1,0 +1,47 @@
+"""Released tables in the layout of the fit."""
+
+import numpy as np
+
+from understudy.synthesizers.mixture.fit import Targets
+from understudy.synthesizers.mixture.pairs import Coarse, Pair
+from understudy.synthesizers.one_way import OneWay
+
+# The rows are themselves a sample: a part of a count's sampling variance joins its noise, so that no effort goes into
+# copying luck; and half a row of rounding keeps weights finite without noise.
+SAMPLING_PART = 0.1
+ROUNDING_VARIANCE = 0.25
+
+
+def make_targets(
+    one_way: OneWay, coarse: Coarse, pairs: list[Pair], tables: list[np.ndarray], pair_noise: float
+) -> Targets:
+    """Stacks all tables; each cell is weighted by the inverse of its variance."""
+    names = list(coarse.groups)
+    sizes = tuple(coarse.size(name) for name in names)
+    starts = dict(zip(names, np.concatenate([[0], np.cumsum(sizes)[:-1]]).tolist(), strict=True))
+    width = sum(sizes)
+    counts = np.zeros((coarse.label_classes, width, width), dtype=np.float32)
+    weights = np.zeros_like(counts)
+    for (first, second), table in zip(pairs, tables, strict=True):
+        a = slice(starts[first], starts[first] + table.shape[1])
+        b = slice(starts[second], starts[second] + table.shape[2])
+        weight = 1 / (pair_noise**2 + SAMPLING_PART * np.maximum(table, 0) + ROUNDING_VARIANCE)
+        counts[:, a, b], counts[:, b, a] = table, table.transpose(0, 2, 1)
+        weights[:, a, b], weights[:, b, a] = weight, weight.transpose(0, 2, 1)
+    ones = [np.bincount(coarse.groups[name], weights=one_way.counts[name]) for name in names]
+    # A coarse count adds up its cells' noise.
+    cells = [np.bincount(coarse.groups[name]) for name in names]
+    variances = [one_way.noise**2 * c + SAMPLING_PART * o + ROUNDING_VARIANCE for c, o in zip(cells, ones, strict=True)]
+    if coarse.label is None:
+        class_shares = np.ones(1)
+    else:
+        class_shares = one_way.counts[coarse.label] / one_way.total
+    return Targets(
+        pairs=counts,
+        pair_weights=weights,
+        ones=np.concatenate(ones),
+        one_weights=1 / np.concatenate(variances),
+        class_shares=class_shares,
+        sizes=sizes,
+        total=one_way.total,
+    )

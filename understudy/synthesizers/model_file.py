@@ -1,0 +1,112 @@
+"""One `.understudy` file: a zip of JSON, YAML and safetensors. No pickle, no code, no private row."""
+
+import json
+import math
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from understudy.errors import ModelFileError, SchemaError
+from understudy.privacy.certificate import Certificate
+from understudy.schema import Schema
+from understudy.table.frame import written_whole
+
+FORMAT = 1
+MEMBERS = ("model.json", "arrays.safetensors", "schema.yaml", "certificate.json")
+LARGEST_MEMBER = 8 << 30  # a small file must not unpack into all of memory
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """What a model file holds."""
+
+    method: str
+    config: dict[str, Any]
+    facts: dict[str, Any]
+    arrays: dict[str, np.ndarray]
+    schema: Schema
+    certificate: Certificate
+
+
+def certified_arrays(arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """What the certificate's digest covers: the arrays, and the facts beside them as bytes."""
+    text = json.dumps(facts, sort_keys=True, allow_nan=False).encode()
+    return {**arrays, "facts.json": np.frombuffer(text, dtype=np.uint8)}
+
+
+def write(path: str | PathLike[str], parts: Parts) -> None:
+    """Writes the file beside its place and renames it, so that it is whole or absent."""
+    from safetensors.numpy import save
+
+    # safetensors writes the buffer of a strided array as it lies: only contiguous ones come back the same.
+    arrays = {name: np.ascontiguousarray(array) for name, array in parts.arrays.items()}
+    model = {"format": FORMAT, "method": parts.method, "config": parts.config, "facts": parts.facts}
+    contents = {
+        "model.json": json.dumps(model, indent=2, sort_keys=True).encode(),
+        "arrays.safetensors": save(arrays),
+        "schema.yaml": parts.schema.dumps().encode(),
+        "certificate.json": parts.certificate.to_json().encode(),
+    }
+    with written_whole(Path(path)) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in MEMBERS:
+            # A fixed date: equal models give equal files.
+            archive.writestr(zipfile.ZipInfo(name), contents[name], zipfile.ZIP_DEFLATED)
+
+
+def read(path: str | PathLike[str]) -> Parts:
+    """Reads and cross-checks the file; whatever is wrong with it becomes a ModelFileError."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
+    with refusing_damage(path, SafetensorError):
+        members = _members(Path(path))
+        model = json.loads(members["model.json"])
+        if model["format"] != FORMAT:
+            raise ModelFileError(f"model {str(path)!r}: format {model['format']} is not {FORMAT}; use a newer version")
+        schema = Schema.loads(members["schema.yaml"].decode())
+        certificate = Certificate.from_json(members["certificate.json"].decode())
+        parts = Parts(
+            method=model["method"],
+            config=model["config"],
+            facts=model["facts"],
+            arrays=load(members["arrays.safetensors"]),
+            schema=schema,
+            certificate=certificate,
+        )
+        if parts.method != certificate.method:
+            raise ModelFileError(f"model {str(path)!r}: the certificate is for another method; ask for the file again")
+        return parts
+
+
+@contextmanager
+def refusing_damage(path: str | PathLike[str], *more: type[Exception]) -> Iterator[None]:
+    """Turns whatever a damaged file causes into one clear error."""
+    problem = ""
+    try:
+        yield
+    except FileNotFoundError:
+        problem = "there is no such file; `understudy fit` writes one"
+    except OSError as error:
+        problem = f"it cannot be read ({error.strerror})"
+    except (zipfile.BadZipFile, EOFError):
+        problem = "it is not a model file, or it is cut short; ask for it again"
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, SchemaError, *more):
+        problem = "its contents are damaged or from another version; ask for it again"
+    if problem:
+        raise ModelFileError(f"model {str(path)!r}: {problem}")
+
+
+def _members(path: Path) -> dict[str, bytes]:
+    with zipfile.ZipFile(path) as archive:
+        sizes = {info.filename: info.file_size for info in archive.infolist()}
+        if set(sizes) != set(MEMBERS) or len(archive.infolist()) != len(MEMBERS):
+            raise zipfile.BadZipFile
+        if max(sizes.values(), default=math.inf) > LARGEST_MEMBER:
+            raise zipfile.BadZipFile
+        return {name: archive.read(name) for name in MEMBERS}

@@ -1,0 +1,194 @@
+"""A public partition of a column's codes into fine cells, and values placed back inside them.
+
+Cells come from the schema alone, so that counting them costs nothing but the noise on the counts.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from understudy.schema import Boolean, Categorical, Column, Datetime, Integer, Real
+from understudy.table.codec import codec
+
+MOST_CELLS = 512  # of a numeric column; a column of 100,000 integers gets about this many
+LOOKUP_LIMIT = 1 << 22  # up to this many codes, a table of their cells is faster than a search
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Cell i holds the codes from `starts[i]` up to the next start; missing, where declared, is the last cell.
+
+    `ordered`: neighbouring cells are close in value, so they may be merged and smoothed.
+    `bins`: for every cell (without missing) the public bin that it lies in, where the schema declares bins.
+    """
+
+    starts: np.ndarray
+    end: float
+    size: int | None
+    missing: bool
+    ordered: bool
+    dtype: np.dtype
+    bins: np.ndarray | None = None
+    lookup: np.ndarray | None = None
+
+    @property
+    def values(self) -> int:
+        """The number of cells without missing."""
+        return len(self.starts)
+
+    @property
+    def count(self) -> int:
+        """The number of cells, missing included."""
+        return len(self.starts) + self.missing
+
+    @property
+    def widths(self) -> np.ndarray:
+        """How many codes each cell holds, missing included (for floats: how wide it is; a point counts as one)."""
+        ends = np.append(self.starts[1:].astype(np.float64), float(self.end))
+        widths = ends - self.starts.astype(np.float64)
+        if self.size is None:
+            widths = np.where(self._last_floats() <= self.starts, 1.0, widths)
+        return np.append(widths, 1.0) if self.missing else widths
+
+    def index(self, codes: np.ndarray) -> np.ndarray:
+        """The cell of each code, as uint16.
+
+        >>> cells_of(Integer(low=1, high=3, missing=True)).index(np.array([0, 2, 3], dtype=np.uint8)).tolist()
+        [0, 2, 3]
+        """
+        if self.lookup is not None:
+            return self.lookup[codes]
+        if self.size is not None and len(self.starts) == self.size:
+            return codes.astype(np.uint16)
+        missing = np.isnan(codes) if self.size is None else codes == self.size
+        found = np.searchsorted(self.starts, codes, side="right") - 1
+        found = np.clip(found, 0, len(self.starts) - 1)
+        return np.where(missing, len(self.starts), found).astype(np.uint16)
+
+    def place(self, cells: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """A code for each cell, spread evenly over the codes that the cell holds.
+
+        >>> cells_of(Integer(low=1, high=3)).place(np.array([2, 0]), np.random.default_rng(0)).tolist()
+        [2, 0]
+        """
+        cells = np.asarray(cells, dtype=np.int64)
+        last = len(self.starts) - 1
+        inside = np.minimum(cells, last)
+        missing = cells > last
+        if self.size is None:
+            starts = self.starts.astype(np.float64)
+            ends = np.append(starts[1:], self.end)
+            codes = starts[inside] + rng.random(len(cells)) * (ends - starts)[inside]
+            # Rounding to float32 may step over the edge; a point cell (such as zero) must stay on its point.
+            codes = np.clip(codes.astype(np.float32), self.starts[inside], self._last_floats()[inside])
+            return np.where(missing, np.float32(np.nan), codes).astype(self.dtype)
+        starts = self.starts.astype(np.uint64)
+        widths = np.append(starts[1:], np.uint64(self.size)) - starts
+        steps = rng.integers(0, widths[inside], dtype=np.uint64)
+        return np.where(missing, np.uint64(self.size), starts[inside] + steps).astype(self.dtype)
+
+    def _last_floats(self) -> np.ndarray:
+        """The largest float32 of every cell."""
+        ends = np.nextafter(self.starts[1:], np.float32(-np.inf))
+        return np.append(ends, np.float32(self.end))
+
+
+def cells_of(column: Column, *, most: int = MOST_CELLS) -> Cells:
+    """The fine cells of a column: values one by one where there are few, else spaced evenly (or like log(1 + x)).
+
+    A column with more than `most` steps also gets single cells for values that are common by rule, not by looking:
+    the bounds (where clipped cells gather), 0, -1, numbers of nines and round numbers.
+    """
+    coder = codec(column)
+    if isinstance(column, Categorical | Boolean) or (coder.size is not None and coder.size <= most):
+        starts: np.ndarray = np.arange(coder.size, dtype=np.int64)
+    elif coder.size is None:
+        starts = _float_starts(column, most)
+    else:
+        starts = _step_starts(column, coder.size, most)
+    bins = None
+    if getattr(column, "bins", None):
+        edges = _edge_codes(column, coder.size)
+        starts = np.unique(np.concatenate([starts, edges[edges <= starts[-1]]])) if coder.size is None else starts
+        if coder.size is not None and len(starts) < coder.size:
+            starts = np.unique(np.concatenate([starts, edges[(edges >= 0) & (edges < coder.size)]]))
+        bins = np.searchsorted(edges, starts, side="right")
+        bins = np.unique(bins, return_inverse=True)[1]
+    cells = Cells(
+        starts=starts,
+        end=float(column.high) if coder.size is None else coder.size,
+        size=coder.size,
+        missing=column.missing,
+        ordered=not isinstance(column, Boolean) and (not isinstance(column, Categorical) or column.kind == "ordinal"),
+        dtype=np.dtype(coder.dtype),
+        bins=bins,
+    )
+    if coder.size is None or len(starts) == coder.size or coder.size > LOOKUP_LIMIT:
+        return cells
+    lookup = np.searchsorted(starts, np.arange(coder.size), side="right") - 1
+    lookup = np.append(lookup, len(starts)).astype(np.uint16)  # the missing code comes last
+    return Cells(**{**cells.__dict__, "lookup": lookup})
+
+
+def _edge_codes(column: Integer | Real, size: int | None) -> np.ndarray:
+    edges = np.asarray(column.bins, dtype=np.float64)
+    if size is None:
+        return edges.astype(np.float32)
+    return np.ceil((edges - column.low) / column.resolution - 1e-9).astype(np.int64)
+
+
+def _step_starts(column: Integer | Real | Datetime, size: int, most: int) -> np.ndarray:
+    """First codes of the cells of a column with more steps than cells."""
+    marks = _landmarks(column, size, most // 8)
+    evenly = most - 2 * len(marks)
+    if getattr(column, "log", False):
+        lowest = column.low / column.resolution
+        spaced = np.expm1(np.linspace(math.log1p(lowest), math.log1p(lowest + size - 1), evenly)) - lowest
+    else:
+        spaced = np.linspace(0, size - 1, evenly)
+    starts = {int(code) for code in spaced}
+    for mark in marks:
+        starts |= {mark, mark + 1}
+    wide = size > 2**62  # beyond signed 64 bits
+    return np.array(sorted(code for code in starts if 0 <= code < size), dtype=np.uint64 if wide else np.int64)
+
+
+def _landmarks(column: Integer | Real | Datetime, size: int, most: int) -> list[int]:
+    """Codes of values that are common by rule."""
+    marks = {0, size - 1}
+    if isinstance(column, Datetime):
+        return sorted(marks)
+    low, step = column.low, column.resolution
+    special = [0.0, -1.0] + [10.0**digits - 1 for digits in range(1, 16)]
+    marks |= {round((value - low) / step) for value in special if low <= value <= column.high}
+    span = column.high - low
+    unit = 10.0 ** math.ceil(math.log10(span))
+    spacing = next(
+        unit * part / 10**power
+        for power in range(18, -1, -1)
+        for part in (1, 2, 5)
+        if span / (unit * part / 10**power) <= most
+    )
+    first = math.ceil(low / spacing)
+    for multiple in range(first, math.floor(column.high / spacing) + 1):
+        marks.add(round((multiple * spacing - low) / step))
+    return sorted(code for code in marks if 0 <= code < size)
+
+
+def _float_starts(column: Real, most: int) -> np.ndarray:
+    """Left edges of the cells of a real column, as float32; zero has a point cell where it is inflated."""
+    low, high = float(column.low), float(column.high)
+    if column.log:
+        # Without a resolution there is no smallest step: below a ten-thousandth of the top, cells are even.
+        knee = high * 1e-4
+        edges = np.expm1(np.linspace(math.log1p(low / knee), math.log1p(high / knee), most + 1)) * knee
+        edges[0] = low
+    else:
+        edges = np.linspace(low, high, most + 1)
+    starts = edges[:-1].astype(np.float32)
+    if column.zero_inflated:
+        zero = np.float32(0)
+        starts = np.concatenate([starts, [zero, np.nextafter(zero, np.float32(1))]])
+        starts = starts[starts <= np.float32(high)]
+    return np.unique(starts.astype(np.float32))
