@@ -69,7 +69,7 @@ def dcr_share(
 
     def compare(other: View, fresh: View) -> Part:
         count = min(r.rows, fresh.rows, rows)
-        asked = points(encoder, other.take(other.sample(queries, seed)))
+        asked = points(encoder, other.take(other.sample(min(queries, count), seed)))
         to_real, _ = nearest(asked, points(encoder, r.take(r.sample(count, seed))))
         to_fresh, _ = nearest(asked, points(encoder, fresh.take(fresh.sample(count, seed))))
         tied = np.abs(to_real - to_fresh) < 1e-5
