@@ -16,10 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from understudy import Schema
 from understudy.evaluation.distributions import tvd
 from understudy.evaluation.prediction import train_on_synthetic
 from understudy.evaluation.telling_apart import c2st
-from understudy.schema import Schema
 
 MODELS = ("logistic_regression", "random_forest", "xgboost")
 TRIPLES = 100

@@ -18,7 +18,7 @@ import pandas as pd
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     parser.add_argument("train", type=Path, help="CSV of the rows to learn from")
-    parser.add_argument("domain", type=Path, help="JSON of the public facts")
+    parser.add_argument("domain", type=Path, help="the public facts: JSON (peers) or a schema file (ours)")
     parser.add_argument("output", type=Path, help="CSV to write")
     parser.add_argument("--method", required=True)
     parser.add_argument("--epsilon", type=float, required=True)
@@ -81,7 +81,7 @@ def decode(codes: pd.DataFrame, facts: dict[str, Any], rng: np.random.Generator)
 
 
 def run(make: Callable[[argparse.Namespace, pd.DataFrame, dict[str, Any]], tuple[pd.DataFrame, float]]) -> None:
-    """Reads, lets the peer work, writes; prints one JSON line with seconds, seconds of processor time and peak memory.
+    """Reads, lets the peer work, writes the rows and says what was spent.
 
     `make` returns the rows and the seconds that the fit took.
     """
@@ -89,12 +89,16 @@ def run(make: Callable[[argparse.Namespace, pd.DataFrame, dict[str, Any]], tuple
     frame, facts = read(options)
     begin = time.perf_counter()
     rows, fit_seconds = make(options, frame, facts)
-    total = time.perf_counter() - begin
-    rows[list(facts)].to_csv(options.output, index=False)
+    finish(options, rows[list(facts)], fit_seconds, time.perf_counter() - begin)
+
+
+def finish(options: argparse.Namespace, rows: pd.DataFrame, fit_seconds: float, total_seconds: float) -> None:
+    """Writes the rows, and prints one JSON line: seconds by the clock, of processor time, and peak memory."""
+    rows.to_csv(options.output, index=False)
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     spent = {
         "fit_seconds": fit_seconds,
-        "total_seconds": total,
+        "total_seconds": total_seconds,
         "cpu_seconds": sum(one.ru_utime + one.ru_stime for one in used),
         "peak_mib": max(one.ru_maxrss for one in used) / 1024,
     }

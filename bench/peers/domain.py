@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from understudy.schema import Schema
+from understudy import Schema
 
 NUMERIC = ("integer", "real")
 # Equal cells a numeric column, on its linear or log scale: the usual domain of published runs of MST and AIM.
