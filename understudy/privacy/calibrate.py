@@ -63,25 +63,34 @@ def calibrate(events_of: Callable[[float], list[Event]], budget: Budget, *, prec
     def exact(noise: float) -> float:
         return accountant.epsilon(events_of(noise), budget.delta).value
 
-    noise = _smallest_within(rough, budget.epsilon, _first_within(rough, budget.epsilon), precision, step=0.5)
-    noise = _smallest_within(coarse, budget.epsilon, noise, 10 * precision, step=0.2)
-    noise = _smallest_within(exact, budget.epsilon, noise, precision, step=0.02)
+    noise = None
+    for accounting, tolerance, step in (
+        (rough, precision, 0.5),
+        (coarse, 10 * precision, 0.2),
+        (exact, precision, 0.02),
+    ):
+        # Renyi DP cannot reach very small epsilons; then the next accountant has to find the bracket.
+        noise = noise or _first_within(accounting, budget.epsilon)
+        if noise:
+            noise = _smallest_within(accounting, budget.epsilon, noise, tolerance, step=step)
+    if not noise:
+        raise OptionError(
+            f"no amount of noise brings these events to epsilon {budget.epsilon:g}; "
+            "raise epsilon or delta, or give the parts without a noise multiplier a smaller share"
+        )
     # Each stage only tightens the one before, but what is returned was measured, not argued.
     while exact(noise) > budget.epsilon:
         noise *= 1 + precision
     return noise
 
 
-def _first_within(epsilon_of: Callable[[float], float], limit: float) -> float:
+def _first_within(epsilon_of: Callable[[float], float], limit: float) -> float | None:
     noise = 1.0
-    while epsilon_of(noise) > limit:
-        noise *= 2
-        if noise > _LARGEST:
-            raise OptionError(
-                f"no amount of noise brings these events to epsilon {limit:g}; "
-                "raise epsilon or delta, or give the parts without a noise multiplier a smaller share"
-            )
-    return noise
+    while noise < _LARGEST:
+        if epsilon_of(noise) <= limit:
+            return noise
+        noise *= 4
+    return None
 
 
 def _smallest_within(

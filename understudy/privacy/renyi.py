@@ -56,7 +56,7 @@ class Curve:
         from dp_accounting.rdp.rdp_privacy_accountant import compute_epsilon
 
         left = delta - self.extra_delta
-        if left <= 0:
+        if left < 0:
             return math.inf
         from_orders = float(compute_epsilon(orders(), self.rdp, left)[0])
         return self.extra_epsilon + min(from_orders, self.pure)
@@ -131,7 +131,7 @@ def _replace_one_sampled(rate: float, z: float) -> np.ndarray:
 
     The integrand P^a Q^(1-a) is analytic in a strip of half-width pi z^2 (the nearest zeros of Q) and falls off like a
     Gaussian, so the rule's error is below exp(-2 pi^2 z^2 / step): nothing at these steps. Its mass lies within a few z
-    of [-a, a]. The pair is its own mirror image, so one direction is enough.
+    of [-2a, 2a] (the far end is reached at rate 1). The pair is its own mirror image, so one direction is enough.
     """
     if z < _SMALLEST_REPLACE_NOISE:
         return np.full(len(orders()), math.inf)
@@ -140,7 +140,7 @@ def _replace_one_sampled(rate: float, z: float) -> np.ndarray:
 
 
 def _replace_divergence(alpha: float, rate: float, z: float, step: float) -> float:
-    reach = alpha + 1 + 12 * z
+    reach = 2 * alpha + 1 + 12 * z
     x = np.arange(-reach, reach + step, step)
     stay = (math.log1p(-rate) if rate < 1 else -math.inf) - x**2 / (2 * z**2)
     upper = np.logaddexp(stay, math.log(rate) - (x - 1) ** 2 / (2 * z**2))
