@@ -15,6 +15,7 @@ import yaml
 from understudy.errors import SchemaError
 
 WIDTH = 110
+DEEPEST = 20
 _INT = re.compile(r"[-+]?(0|[1-9][0-9]*)\Z")
 _FLOAT = re.compile(
     r"[-+]?([0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))([eE][-+]?[0-9]+)?\Z|[-+]?\.(inf|Inf|INF)\Z|\.(nan|NaN|NAN)\Z"
@@ -22,14 +23,10 @@ _FLOAT = re.compile(
 _BOOL = re.compile(r"true\Z|True\Z|TRUE\Z|false\Z|False\Z|FALSE\Z")
 _NULL = re.compile(r"(~|null|Null|NULL|)\Z")
 _PLAIN = re.compile(r"[^\W_][\w .()/+<>=^;$-]*\Z")  # characters that mean nothing to YAML, in any place
-_UNTAGGED = "tag:yaml.org,2002:str"
 _OLDER_RULES = yaml.resolver.Resolver()
 
 
-class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
-    """Composes nodes only; tags are ours."""
-
-    yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012 (the name and place are PyYAML's)
+_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # its parser only: what a word means is decided here
 
 
 def parse(text: str) -> Any:
@@ -38,32 +35,26 @@ def parse(text: str) -> Any:
     >>> parse("columns: {no: [yes, 01, 1e3, 2019-01-01, 'a']}")
     {'columns': {'no': ['yes', '01', 1000.0, '2019-01-01', 'a']}}
     """
-    problem = ""
-    node = None
-    if text.lstrip("\ufeff \t\r\n").startswith("{"):
+    text = text.lstrip("\ufeff")
+    if text.lstrip().startswith("{"):
         try:
-            return json.loads(text.lstrip("\ufeff"), object_pairs_hook=_unique_pairs)
-        except ValueError:
+            return json.loads(text, object_pairs_hook=_unique_pairs)
+        except (ValueError, RecursionError):
             pass  # YAML may begin with a brace too; its own message follows if it is neither
+    problem = ""
     try:
-        loader = _Loader(text.lstrip("\ufeff"))
+        loader = _Loader(text)
         try:
-            node = loader.get_single_node()
+            return _document(loader)
         finally:
             loader.dispose()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
         problem = f"{where}{error.problem or error.context}"
-    except yaml.YAMLError:
+    except (yaml.YAMLError, UnicodeError):
         problem = "a character that YAML does not allow"
-    except RecursionError:
-        problem = "lists or mappings nested too deeply"
-    if problem:
-        raise SchemaError(f"the schema is not valid YAML: {problem}; mend that line")
-    if node is None:
-        raise SchemaError("the schema is empty; `understudy draft TABLE` writes a first one")
-    return _build(node, set())
+    raise SchemaError(f"the schema is not valid YAML: {problem}; mend that line")
 
 
 def _unique_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -75,29 +66,49 @@ def _unique_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return seen
 
 
-def _build(node: yaml.Node, seen: set[int]) -> Any:
-    if id(node) in seen:
-        raise SchemaError(f"line {node.start_mark.line + 1}: anchors and aliases are not read; write the facts out")
-    seen.add(id(node))
-    if isinstance(node, yaml.MappingNode):
-        mapping: dict[str, Any] = {}
-        for key_node, value_node in node.value:
-            line = key_node.start_mark.line + 1
-            if not isinstance(key_node, yaml.ScalarNode):
-                raise SchemaError(f"line {line}: a key of the schema must be a word, not a list or mapping")
-            key = key_node.value
-            if key in mapping:
-                raise SchemaError(f"line {line}: {key!r} is given twice in the schema; keep one of them")
-            mapping[key] = _build(value_node, seen)
-        return mapping
-    if isinstance(node, yaml.SequenceNode):
-        return [_build(item, seen) for item in node.value]
-    return _scalar(node)
+def _document(loader: _Loader) -> Any:
+    loader.get_event()  # the start of the stream
+    if not isinstance(loader.get_event(), yaml.DocumentStartEvent):
+        raise SchemaError("the schema is empty; `understudy draft TABLE` writes a first one")
+    plain = _value(loader, loader.get_event(), depth=0)
+    loader.get_event()
+    if not isinstance(loader.get_event(), yaml.StreamEndEvent):
+        raise SchemaError("the schema must be one YAML document; remove what follows `---`")
+    return plain
 
 
-def _scalar(node: yaml.ScalarNode) -> Any:
-    text = node.value
-    if node.style or node.tag != _UNTAGGED:  # quoted, or marked as text
+def _value(loader: _Loader, event: yaml.Event, depth: int) -> Any:
+    # Events, not nodes: PyYAML composes nodes by recursion in C, which deep nesting can crash.
+    line = event.start_mark.line + 1
+    if depth > DEEPEST:
+        raise SchemaError(f"line {line}: lists or mappings are nested too deeply")
+    if isinstance(event, yaml.AliasEvent):
+        raise SchemaError(f"line {line}: anchors and aliases are not read; write the facts out")
+    if isinstance(event, yaml.SequenceStartEvent):
+        items = []
+        while not isinstance(item := loader.get_event(), yaml.SequenceEndEvent):
+            items.append(_value(loader, item, depth + 1))
+        return items
+    if isinstance(event, yaml.MappingStartEvent):
+        return _mapping(loader, depth)
+    return _scalar(event)
+
+
+def _mapping(loader: _Loader, depth: int) -> dict[str, Any]:
+    mapping: dict[str, Any] = {}
+    while not isinstance(event := loader.get_event(), yaml.MappingEndEvent):
+        line = event.start_mark.line + 1
+        if not isinstance(event, yaml.ScalarEvent):
+            raise SchemaError(f"line {line}: a key of the schema must be a word, not a list or mapping")
+        if event.value in mapping:
+            raise SchemaError(f"line {line}: {event.value!r} is given twice in the schema; keep one of them")
+        mapping[event.value] = _value(loader, loader.get_event(), depth + 1)
+    return mapping
+
+
+def _scalar(event: yaml.ScalarEvent) -> Any:
+    text = event.value
+    if event.style or event.tag:  # quoted, or marked as text
         return text
     if _NULL.match(text):
         return None
