@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,10 @@ import pandas as pd
 import pyarrow as pa
 
 from understudy.errors import OptionError
-from understudy.schema import Boolean, Categorical, Column, Schema
+from understudy.schema import Boolean, Categorical, Column, Integer, Real, Schema
 from understudy.table.cells import Cells
 from understudy.table.codec import codec
+from understudy.table.parse import parse_number
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,25 +43,28 @@ def conditions(schema: Schema, cells: Mapping[str, Cells], where: Mapping[str, A
         column = schema.modelled[name]
         if isinstance(condition, tuple):
             intervals = [_range(name, column, condition)]
-        elif isinstance(condition, list | set | np.ndarray):
-            intervals = [(code, code) for code in _codes(name, column, list(condition))]
         else:
-            intervals = [(code, code) for code in _codes(name, column, [condition])]
+            several = pd.api.types.is_list_like(condition) and not isinstance(condition, Mapping)
+            values = list(condition) if several else [condition]
+            if not values:
+                raise OptionError(f"where: {name!r} needs at least one value")
+            # A value that is named twice counts once; NaN, the missing code of floats, is equal to nothing.
+            codes = {str(code): code for code in (_code(name, column, value) for value in values)}
+            intervals = [(code, code) for code in codes.values()]
         found[name] = _pieces(name, cells[name], intervals)
     return found
 
 
-def _codes(name: str, column: Column, values: list[Any]) -> list[Any]:
-    if not values:
-        raise OptionError(f"where: {name!r} needs at least one value")
-    plain = [None if value is None else value for value in values]
+def _code(name: str, column: Column, value: Any) -> Any:
+    """The code that a cell with this value would get."""
+    value = pd.Timestamp(value) if isinstance(value, np.datetime64) else value
     try:
-        encoded = codec(column).encode(pa.array(pd.Series(plain, dtype=object), from_pandas=True))
-    except (pa.ArrowInvalid, pa.ArrowTypeError):
-        raise OptionError(f"where: the values for {name!r} must all be of one type") from None
-    if encoded.bad.any() or encoded.clipped:
+        encoded = codec(column).encode(pa.array(pd.Series([value], dtype=object), from_pandas=True))
+    except (pa.ArrowException, OverflowError, TypeError, ValueError):
+        encoded = None  # nothing that a table could hold
+    if encoded is None or encoded.bad or encoded.clipped:
         raise OptionError(f"where: a value for {name!r} is outside what the schema declares for it")
-    return list(dict.fromkeys(encoded.codes.tolist()))
+    return encoded.codes.item()
 
 
 def _range(name: str, column: Column, condition: tuple[Any, ...]) -> tuple[Any, Any]:
@@ -71,13 +76,26 @@ def _range(name: str, column: Column, condition: tuple[Any, ...]) -> tuple[Any, 
         raise OptionError(f"where: {name!r} takes a value or a list; a (low, high) tuple is for ordered columns")
     low, high = condition
     if isinstance(column, Categorical):
-        low, high = column.values[0] if low is None else low, column.values[-1] if high is None else high
+        lowest, highest = column.values[0], column.values[-1]
     else:
-        low, high = column.low if low is None else low, column.high if high is None else high
-    first, last = _codes(name, column, [low])[0], _codes(name, column, [high])[0]
+        lowest, highest = column.low, column.high
+    first = _code(name, column, lowest if low is None else low)
+    last = _code(name, column, highest if high is None else high)
+    if codec(column).missing in (first, last) or first != first or last != last:
+        raise OptionError(f"where: an end of the range for {name!r} is missing; give a value, or None for no limit")
+    if isinstance(column, Integer | Real) and column.resolution is not None:
+        # Cells are read at the nearest step, which for an end between two steps may lie outside of the range.
+        first += low is not None and _steps(column, low) > first + 1e-6
+        last -= high is not None and _steps(column, high) < last - 1e-6
     if first > last:
-        raise OptionError(f"where: the range for {name!r} must go from low to high")
+        raise OptionError(f"where: the range for {name!r} must go from low to high, with a value in between")
     return first, last
+
+
+def _steps(column: Integer | Real, value: Any) -> float:
+    number = parse_number(value) if isinstance(value, str) else value
+    number = int(number) if isinstance(number, Integral) else float(number)  # large whole numbers keep their digits
+    return (number - column.low) / column.resolution
 
 
 def _pieces(name: str, cells: Cells, intervals: list[tuple[Any, Any]]) -> Pieces:
