@@ -88,6 +88,7 @@ def test_each_accountant_says_nothing_where_it_does_not_apply():
     assert epsilon([ZCdp(0.1)], DELTA).pld is None
     assert epsilon([Gaussian(1.0), PureDp(0.1)], DELTA).analytic is None
     assert epsilon([Gaussian(1.0)], 1e-13).pld is None  # below what convolutions resolve
+    assert epsilon([SelfComposed(PoissonSampled(0.001, Gaussian(3.0)), 10**6)], 1e-10).pld is None
     assert epsilon([ReplaceOneSampled(0.01, 1.0), ZCdp(0.1)], DELTA).rdp is not None
 
 
@@ -124,6 +125,15 @@ def test_replace_one_doubles_a_plain_gaussian_in_one_library_accountant_only():
     found = epsilon([Gaussian(4.0)], DELTA)
     assert found.pld == pytest.approx(found.analytic, rel=1e-4)
     assert found.rdp >= found.analytic
+
+
+@pytest.mark.parametrize(("count", "z", "delta"), [(10_000, 1.0, 2e-11), (100_000, 0.3, 1e-9), (1_000_000, 3.0, 2e-9)])
+def test_rounding_of_convolutions_is_set_aside(count, z, delta):
+    """Where a Gaussian is convolved with itself, the answer is known: never below it, though floats would say so."""
+    # A sampled event cannot be merged into one Gaussian; at rate 1 - 1e-12 it is one.
+    leaves = ((PoissonSampled(1 - 1e-12, Gaussian(z * math.sqrt(count))), count),)
+    found = loss_distributions.epsilon(leaves, delta)
+    assert gaussian_epsilon(z, delta) <= found <= gaussian_epsilon(z, delta) * 1.02
 
 
 # --- the exact Gaussian formula ---

@@ -64,6 +64,7 @@ def calibrate(events_of: Callable[[float], list[Event]], budget: Budget, *, prec
         return accountant.epsilon(events_of(noise), budget.delta).value
 
     noise = None
+    # The price of a question rises a hundredfold from stage to stage, so each starts next to its answer.
     for accounting, tolerance, step in (
         (rough, precision, 0.5),
         (coarse, 10 * precision, 0.2),
@@ -73,6 +74,8 @@ def calibrate(events_of: Callable[[float], list[Event]], budget: Budget, *, prec
         noise = noise or _first_within(accounting, budget.epsilon)
         if noise:
             noise = _smallest_within(accounting, budget.epsilon, noise, tolerance, step=step)
+            if accountant.gaussian_precision(accountant.flatten(events_of(noise))) is not None:
+                return noise  # the first stage was exact already
     if not noise:
         raise OptionError(
             f"no amount of noise brings these events to epsilon {budget.epsilon:g}; "

@@ -29,17 +29,28 @@ if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
 INTERVAL = 1e-4
-# Convolution by FFT is good to about 1e-16 in absolute terms; a delta near that cannot be told from rounding.
-SMALLEST_DELTA = 1e-12
+# Convolution by FFT errs in delta, either way: against the exact Gaussian formula by up to 4e-14 after 10,000 runs,
+# 4e-12 after 100,000, 5e-11 after 1,000,000. Twice that is set aside.
+_ERROR, _ERROR_A_RUN = 1e-13, 1e-16
 # Parallel parts that cannot be ordered meet on every 16th grid point: asking a distribution for deltas is slow.
 _STRIDE = 16
 
 
 def epsilon(leaves: tuple[tuple[Event, int], ...], delta: float, interval: float = INTERVAL) -> float | None:
     """Epsilon of counted events; None where an event has no distribution or delta is too small for floats."""
-    if delta < SMALLEST_DELTA or any(_has_none(event) for event, _ in leaves):
+    error = _ERROR + _ERROR_A_RUN * sum(count * _runs(event) for event, count in leaves)
+    if delta < 10 * error or any(_has_none(event) for event, _ in leaves):
         return None
-    return float(_compose(leaves, interval).get_epsilon_for_delta(delta))
+    return float(_compose(leaves, interval).get_epsilon_for_delta(delta - error))
+
+
+def _runs(event: Event) -> int:
+    match event:
+        case SelfComposed(inner, count):
+            return count * _runs(inner)
+        case Parallel(branches):
+            return max(_runs(branch) for branch in branches)
+    return 1
 
 
 def _has_none(event: Event) -> bool:
