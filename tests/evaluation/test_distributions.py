@@ -78,7 +78,8 @@ def test_numeric_columns_are_cut_at_real_quantiles_of_equal_share():
     values = np.arange(1000, dtype=np.uint16)
     cells = quantile_cut(values, missing=65535, bins=20)(values)
     counts = np.bincount(cells)
-    assert counts[1:].min() >= 49 and counts.max() <= 51 + 1
+    assert counts[1:].min() >= 49
+    assert counts.max() <= 51 + 1
 
 
 def test_values_that_no_real_row_reaches_share_no_cell_with_real_ones():
@@ -145,7 +146,8 @@ def test_an_infinite_divergence_is_left_out_with_a_reason():
     schema = Schema(columns=columns)
     real = pd.DataFrame({"x": ["a", "a"], "y": [True, False]})
     result = mu_kl(real, pd.DataFrame({"x": ["b", "b"], "y": [True, True]}), schema)
-    assert "infinite" in result.undefined_columns["x"] and "x" in result.notes[0]
+    assert "infinite" in result.undefined_columns["x"]
+    assert "x" in result.notes[0]
     assert result.value == result.per_column["y"]
 
 
@@ -157,7 +159,8 @@ def test_dimension_wise_probability_by_hand():
     assert dict(result.per_column) == {"a": 0.5, "b": 0.5}
     assert result.details["points"] == {"a": (0.5, 1.0), "b": (1.0, 0.5)}
     assert "c" in result.undefined_columns
-    assert result.details["correlation"] is None and "three" in result.details["correlation_undefined"]
+    assert result.details["correlation"] is None
+    assert "three" in result.details["correlation_undefined"]
 
 
 def test_lost_categories_names_them_and_collapsed_columns():

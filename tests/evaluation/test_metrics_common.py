@@ -65,7 +65,8 @@ def usual(real, synthetic, schema, holdout):
 def test_a_result_has_value_reference_range_and_name(name, usual):
     result = usual(name)
     assert result.name == name
-    assert result.value is not None and result.reference is not None
+    assert result.value is not None
+    assert result.reference is not None
     for number in (result.value, result.reference, *result.per_column.values()):
         assert math.isfinite(number)
         assert result.range[0] - 1e-9 <= number <= result.range[1] + 1e-9

@@ -10,7 +10,7 @@ from understudy.errors import OptionError
 from understudy.evaluation.compare import Part, Scale, mean
 from understudy.evaluation.encoding import Encoder
 from understudy.evaluation.inputs import Source, open_tables
-from understudy.evaluation.models import classify, regress
+from understudy.evaluation.models import FEWEST_ROWS, classify, regress
 from understudy.evaluation.parallel import run
 from understudy.evaluation.result import NO_HOLDOUT, MetricResult
 from understudy.evaluation.view import View
@@ -130,18 +130,27 @@ def _one_column(tables: list[View], encoder: Encoder, name: str, seed: int) -> _
         rows.append(others.one_hot(kept.without(name)))
     word = "class" if facts.categorical else "value"
     for target, role in zip(targets, ("real", "synthetic", "holdout"), strict=True):
-        if len(np.unique(target)) < 2:
-            reason = f"the {role} column has one {word} only"
+        reason = _unlearnable(target, f"the {role} column", word)
+        if reason:
             return _Point(facts.kind, None, None, reason, reason)
     test, truth = rows[2], targets[2]
     predict, score = _classification(facts.size, seed) if facts.categorical else _regression(rows, targets, seed)
     real = predict(rows[0], targets[0], test)
     whole = score(truth, real), score(truth, predict(rows[1], targets[1], test))
     half = len(truth) // 2
-    if len(np.unique(truth[:half])) < 2 or len(np.unique(truth[half:])) < 2:
-        return _Point(facts.kind, whole, None, None, f"half of the holdout rows have one {word} only")
+    reason = _unlearnable(truth[:half], "half of the holdout column", word)
+    if reason or len(np.unique(truth[half:])) < 2:
+        return _Point(facts.kind, whole, None, None, reason or f"half of the holdout column has one {word} only")
     fresh = predict(test[:half], truth[:half], test[half:])
     return _Point(facts.kind, whole, (score(truth[half:], real[half:]), score(truth[half:], fresh)))
+
+
+def _unlearnable(target: NDArray, where: str, word: str) -> str | None:
+    distinct = len(np.unique(target))
+    least = max(FEWEST_ROWS, 2 * distinct) if word == "class" else FEWEST_ROWS
+    if len(target) < least:
+        return f"{where} has {len(target)} rows with a value, at least {least} are needed"
+    return f"{where} has one {word} only" if distinct < 2 else None
 
 
 Predict = Callable[[NDArray, NDArray, NDArray], NDArray]

@@ -92,7 +92,7 @@ def _levels(codes: NDArray, size: int, most: int) -> NDArray[np.int64]:
 def compact(view: View) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
     """One column a column, for trees that take categories as they are: the matrix, and which columns are categories.
 
-    Categories beyond the 255 that boosted trees can hold are treated as ordered codes; missing numbers are NaN.
+    Categories beyond the 255 that boosted trees can hold are treated as ordered codes; missing numbers are -1.
     """
     out = np.empty((view.rows, len(view.facts)), dtype=np.float32)
     categories = np.zeros(len(view.facts), dtype=bool)
@@ -101,5 +101,6 @@ def compact(view: View) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
             out[:, at] = view.codes[name]
             categories[at] = facts.size + 2 <= 255
         else:
-            out[:, at] = view.position(name)
+            # Below every number there is: trees can split missing cells off, also where no other cells are left.
+            out[:, at] = np.nan_to_num(view.position(name), nan=-1.0)
     return out, categories

@@ -30,6 +30,8 @@ REGRESSORS = ("ridge", "lasso", "decision_tree", "random_forest", "gradient_boos
 FAST_CLASSIFIERS = ("logistic_regression", "decision_tree", "random_forest")
 FAST_REGRESSORS = ("ridge", "decision_tree", "random_forest")
 
+FEWEST_ROWS = 20
+
 NOT_INSTALLED = "xgboost is not installed; install the bench extra to have it"
 
 
@@ -55,7 +57,11 @@ def classify(name: str, rows: NDArray, labels: NDArray, test: NDArray, classes: 
     seen, renumbered = np.unique(labels, return_inverse=True)
     if len(seen) < 2:
         return Prediction(None, "the training rows have one class only")
-    model, converged = _fit(_classifier(name, seed), rows, renumbered)
+    if len(labels) < max(FEWEST_ROWS, 2 * len(seen)):
+        return Prediction(None, f"at least {FEWEST_ROWS} training rows, and two a class, are needed")
+    # Early stopping sets a tenth of the rows aside, and wants every class on both sides.
+    lonely = np.bincount(renumbered).min() < 2 or len(labels) < 10 * len(seen)
+    model, converged = _fit(_classifier(name, seed, early_stopping=not lonely), rows, renumbered)
     if hasattr(model, "predict_proba"):
         found = model.predict_proba(test)
     else:
@@ -70,6 +76,8 @@ def classify(name: str, rows: NDArray, labels: NDArray, test: NDArray, classes: 
 
 def regress(name: str, rows: NDArray, target: NDArray, test: NDArray, seed: int) -> Prediction:
     """Trains one regressor; the target is standardised for training, as networks and penalties expect."""
+    if len(target) < FEWEST_ROWS:
+        return Prediction(None, f"at least {FEWEST_ROWS} training rows are needed")
     centre, spread = float(target.mean()), float(target.std())
     if spread == 0:
         return Prediction(None, "the training target does not vary")
@@ -85,7 +93,7 @@ def _fit(model: Any, rows: NDArray, target: NDArray) -> tuple[Any, bool]:
     return model, steps is None or int(np.max(steps)) < last.max_iter
 
 
-def _classifier(name: str, seed: int) -> Any:
+def _classifier(name: str, seed: int, *, early_stopping: bool) -> Any:
     from sklearn import ensemble, naive_bayes
     from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
     from sklearn.linear_model import LogisticRegression
@@ -107,7 +115,14 @@ def _classifier(name: str, seed: int) -> Any:
         "random_forest": lambda: ensemble.RandomForestClassifier(random_state=seed),
         "gradient_boosting": lambda: ensemble.GradientBoostingClassifier(random_state=seed),
         # Early stopping: the default runs for minutes on an ordinary table and ends no better.
-        "mlp": lambda: _scaled(MLPClassifier(random_state=seed, early_stopping=True, n_iter_no_change=5, max_iter=100)),
+        "mlp": lambda: _scaled(
+            MLPClassifier(
+                random_state=seed,
+                early_stopping=early_stopping,
+                n_iter_no_change=5,
+                max_iter=100 if early_stopping else 30,
+            )
+        ),
         "xgboost": lambda: _xgboost(seed),
     }
     return makers[name]()

@@ -53,8 +53,8 @@ def pca_marginal(
         distances = [wasserstein1(mine @ line, theirs @ line) for line in lines.T]
         details = {
             "explained": explained,
-            "real_points": mine[:points].round(4),
-            f"{name}_points": theirs[:points].round(4),
+            "real_points": mine[:points].round(4).tolist(),
+            f"{name}_points": theirs[:points].round(4).tolist(),
         }
         return Part(value=float(np.mean(distances)) / spread, details=details)
 

@@ -94,11 +94,10 @@ def pmse(
 ) -> MetricResult:
     """Propensity mean squared error: how far a logistic regression's propensities are from the share of synthetic rows.
 
-    0 is best; c(1 - c) is worst, where c is that share.
+    0 is best; c(1 - c) is worst, where c is that share: 0.25 for tables of equal length.
     """
     r, s, t = open_tables(real, synthetic, schema, holdout)
-    share = _share(r, s, rows)
-    scale = Scale(name="pmse", family=FAMILY, direction="lower", ideal=0.0, range=(0.0, share * (1 - share)))
+    scale = Scale(name="pmse", family=FAMILY, direction="lower", ideal=0.0, range=(0.0, 0.25))
     return against_holdout(scale, lambda other: _logistic_pmse(r, other, rows, seed, ratio=False), s, t)
 
 
@@ -129,11 +128,6 @@ def pmse_ratio(
     else:
         compare = lambda other: _tree_pmse(r, other, rows or 10_000, permutations, seed)  # noqa: E731
     return against_holdout(scale, compare, s, t)
-
-
-def _share(real: View, other: View, rows: int) -> float:
-    mine, theirs = min(real.rows, rows), min(other.rows, rows)
-    return theirs / (mine + theirs)
 
 
 @one_thread()
