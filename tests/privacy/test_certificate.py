@@ -65,7 +65,7 @@ numbers = st.one_of(st.floats(min_value=0, max_value=1e9), st.just(math.inf))
     st.sampled_from(["os-entropy", "seeded"]),
     st.text(min_size=1),
 )
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 def test_json_round_trip(events, eps, pld, delta, rng, purpose):
     entries = tuple(type(issue_once().entries[0])(event, purpose) for event in events)
     certificate = replace(issue_once(), entries=entries, epsilon=eps, pld=pld, delta=delta, rng=rng)

@@ -3,7 +3,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from understudy.errors import OptionError
@@ -44,6 +44,7 @@ events = st.recursive(
 
 
 @given(events)
+@settings(deadline=None)
 def test_json_round_trip(event):
     again = event_from_dict(json.loads(json.dumps(event.to_dict(), allow_nan=False)))
     assert again == event

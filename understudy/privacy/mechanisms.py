@@ -157,7 +157,8 @@ def _to_grid(array: np.ndarray, step: float, purpose: str) -> np.ndarray:
 
 
 def _power_of_two_below(value: float) -> float:
-    return 2.0 ** math.floor(math.log2(value))
+    # frexp is exact where log2 rounds: value = m * 2**e with m in [1/2, 1).
+    return math.ldexp(1.0, math.frexp(value)[1] - 1)
 
 
 def _positive(value: float, name: str) -> float:
