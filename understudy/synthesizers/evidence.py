@@ -114,7 +114,7 @@ def _pieces(name: str, cells: Cells, intervals: list[tuple[Any, Any]]) -> Pieces
 
 def _overlaps(cells: Cells, first: Any, last: Any) -> list[tuple[int, float, Any, Any]]:
     rows = []
-    lowest = max(int(np.searchsorted(cells.starts, first, side="right")) - 1, 0)
+    lowest = max(int(np.searchsorted(cells.starts, cells.starts.dtype.type(first), side="right")) - 1, 0)
     for cell in range(lowest, cells.values):
         start = cells.starts[cell].item()
         if start > last:

@@ -19,6 +19,8 @@ LOOKUP_LIMIT = 1 << 22  # up to this many codes, a table of their cells is faste
 class Cells:
     """Cell i holds the codes from `starts[i]` up to the next start; missing, where declared, is the last cell.
 
+    `starts` are uint64 for codes that are steps (mixed with signed ones, NumPy would compare them as rounded floats),
+    float32 for reals without a resolution.
     `ordered`: neighbouring cells are close in value, so they may be merged and smoothed.
     `bins`: for every cell (without missing) the public bin that it lies in, where the schema declares bins.
     """
@@ -45,10 +47,11 @@ class Cells:
     @property
     def widths(self) -> np.ndarray:
         """How many codes each cell holds, missing included (for floats: how wide it is; a point counts as one)."""
-        ends = np.append(self.starts[1:].astype(np.float64), float(self.end))
-        widths = ends - self.starts.astype(np.float64)
         if self.size is None:
+            widths = np.diff(self.starts.astype(np.float64), append=self.end)
             widths = np.where(self._last_floats() <= self.starts, 1.0, widths)
+        else:  # large codes are whole numbers that a float would round
+            widths = np.diff(self.starts, append=np.uint64(self.size)).astype(np.float64)
         return np.append(widths, 1.0) if self.missing else widths
 
     def index(self, codes: np.ndarray) -> np.ndarray:
@@ -83,10 +86,9 @@ class Cells:
             # Rounding to float32 may step over the edge; a point cell (such as zero) must stay on its point.
             codes = np.clip(codes.astype(np.float32), self.starts[inside], self._last_floats()[inside])
             return np.where(missing, np.float32(np.nan), codes).astype(self.dtype)
-        starts = self.starts.astype(np.uint64)
-        widths = np.append(starts[1:], np.uint64(self.size)) - starts
+        widths = np.diff(self.starts, append=np.uint64(self.size))
         steps = rng.integers(0, widths[inside], dtype=np.uint64)
-        return np.where(missing, np.uint64(self.size), starts[inside] + steps).astype(self.dtype)
+        return np.where(missing, np.uint64(self.size), self.starts[inside] + steps).astype(self.dtype)
 
     def _last_floats(self) -> np.ndarray:
         """The largest float32 of every cell."""
@@ -102,7 +104,7 @@ def cells_of(column: Column, *, most: int = MOST_CELLS) -> Cells:
     """
     coder = codec(column)
     if isinstance(column, Categorical | Boolean) or (coder.size is not None and coder.size <= most):
-        starts: np.ndarray = np.arange(coder.size, dtype=np.int64)
+        starts: np.ndarray = np.arange(coder.size, dtype=np.uint64)
     elif coder.size is None:
         starts = _float_starts(column, most)
     else:
@@ -110,9 +112,10 @@ def cells_of(column: Column, *, most: int = MOST_CELLS) -> Cells:
     bins = None
     if getattr(column, "bins", None):
         edges = _edge_codes(column, coder.size)
-        starts = np.unique(np.concatenate([starts, edges[edges <= starts[-1]]])) if coder.size is None else starts
-        if coder.size is not None and len(starts) < coder.size:
-            starts = np.unique(np.concatenate([starts, edges[(edges >= 0) & (edges < coder.size)]]))
+        if coder.size is None:
+            starts = np.unique(np.concatenate([starts, edges[edges < np.float32(column.high)]]))
+        elif len(starts) < coder.size:
+            starts = np.unique(np.concatenate([starts, edges[edges < coder.size]]))
         bins = np.searchsorted(edges, starts, side="right")
         bins = np.unique(bins, return_inverse=True)[1]
     cells = Cells(
@@ -126,7 +129,7 @@ def cells_of(column: Column, *, most: int = MOST_CELLS) -> Cells:
     )
     if coder.size is None or len(starts) == coder.size or coder.size > LOOKUP_LIMIT:
         return cells
-    lookup = np.searchsorted(starts, np.arange(coder.size), side="right") - 1
+    lookup = np.searchsorted(starts, np.arange(coder.size, dtype=np.uint64), side="right") - 1
     lookup = np.append(lookup, len(starts)).astype(np.uint16)  # the missing code comes last
     return Cells(**{**cells.__dict__, "lookup": lookup})
 
@@ -135,7 +138,7 @@ def _edge_codes(column: Integer | Real, size: int | None) -> np.ndarray:
     edges = np.asarray(column.bins, dtype=np.float64)
     if size is None:
         return edges.astype(np.float32)
-    return np.ceil((edges - column.low) / column.resolution - 1e-9).astype(np.int64)
+    return np.ceil((edges - column.low) / column.resolution - 1e-9).astype(np.uint64)
 
 
 def _step_starts(column: Integer | Real | Datetime, size: int, most: int) -> np.ndarray:
@@ -150,8 +153,7 @@ def _step_starts(column: Integer | Real | Datetime, size: int, most: int) -> np.
     starts = {int(code) for code in spaced}
     for mark in marks:
         starts |= {mark, mark + 1}
-    wide = size > 2**62  # beyond signed 64 bits
-    return np.array(sorted(code for code in starts if 0 <= code < size), dtype=np.uint64 if wide else np.int64)
+    return np.array(sorted(code for code in starts if 0 <= code < size), dtype=np.uint64)
 
 
 def _landmarks(column: Integer | Real | Datetime, size: int, most: int) -> list[int]:
@@ -160,8 +162,8 @@ def _landmarks(column: Integer | Real | Datetime, size: int, most: int) -> list[
     if isinstance(column, Datetime):
         return sorted(marks)
     low, step = column.low, column.resolution
-    special = [0.0, -1.0] + [10.0**digits - 1 for digits in range(1, 16)]
-    marks |= {round((value - low) / step) for value in special if low <= value <= column.high}
+    special = [0, -1] + [10**digits - 1 for digits in range(1, 16)]
+    marks |= {_nearest_step(value, low, step) for value in special if low <= value <= column.high}
     span = column.high - low
     unit = 10.0 ** math.ceil(math.log10(span))
     spacing = next(
@@ -172,8 +174,14 @@ def _landmarks(column: Integer | Real | Datetime, size: int, most: int) -> list[
     )
     first = math.ceil(low / spacing)
     for multiple in range(first, math.floor(column.high / spacing) + 1):
-        marks.add(round((multiple * spacing - low) / step))
+        marks.add(_nearest_step(multiple * spacing, low, step))
     return sorted(code for code in marks if 0 <= code < size)
+
+
+def _nearest_step(value: float, low: float, step: float) -> int:
+    if isinstance(step, int):  # floats would lose zero's place in a huge span of integers
+        return (int(value) - int(low) + step // 2) // step
+    return round((value - low) / step)
 
 
 def _float_starts(column: Real, most: int) -> np.ndarray:
