@@ -22,6 +22,7 @@ from understudy.privacy import (
     budget_file,
     epsilon,
     gaussian_epsilon,
+    noise_multiplier,
 )
 
 TOTAL = Budget(2.0, 1e-5)
@@ -78,6 +79,17 @@ def test_a_whole_budget_is_reserved_at_its_worst_and_settled_at_its_true_price(f
     assert file.events == (Gaussian(8.0),)
     assert file.remaining_allows(fit)
     assert file.open_reservations == {}
+
+
+def test_fits_follow_each_other_at_the_delta_that_the_file_proposes(file):
+    for _ in range(3):
+        name = file.reserve(Budget(0.6, file.fit_delta), "fit")
+        file.commit(name, certificate(Gaussian(noise_multiplier(Budget(0.6, file.fit_delta)))))
+    # Adding epsilons would have reached 1.8 by now; curves are at about 1.
+    assert file.spent() < 1.1
+    # The whole delta for one fit leaves nothing for those before it.
+    with pytest.raises(BudgetError, match="delta of at most 1e-06"):
+        file.reserve(Budget(0.1, TOTAL.delta), "greedy fit")
 
 
 def test_a_fit_that_spent_more_than_reserved_is_written_down_and_held_back(file, path):

@@ -78,6 +78,11 @@ class BudgetFile:
         return Budget(self._header["epsilon"], self._header["delta"])
 
     @property
+    def fit_delta(self) -> float:
+        """The delta to run a fit with: a tenth of the file's, so that a reserved fit leaves room for settled ones."""
+        return self.budget.delta / 10
+
+    @property
     def head(self) -> str:
         """Hash of the newest record; with it, nobody can take back a fit unseen."""
         return self._records[-1]["hash"] if self._records else _hash(self._header)
@@ -106,7 +111,7 @@ class BudgetFile:
         """Writes a fit down before it runs and returns its id; raises BudgetError, without a trace, if it does not fit.
 
         Events that are known in advance are counted as they are. A `Budget` counts as the worst mechanism with that
-        epsilon and delta until `commit` tells the events; its delta must leave most of the file's delta free.
+        epsilon and delta until `commit` tells the events; give it `fit_delta`, which leaves room for the settled fits.
         """
         if not isinstance(purpose, str) or not purpose:
             raise OptionError("budget file: purpose must say in words what the fit is for")
@@ -117,8 +122,8 @@ class BudgetFile:
             if over is not None:
                 raise BudgetError(
                     f"budget file {self.path.name}: {purpose} would bring epsilon to {over:.6g}, above its total of "
-                    f"{self.budget.epsilon:g} at delta {self.budget.delta:g}; ask for less epsilon (and a tenth of the "
-                    "file's delta), or have the owner of the table decide on a larger total"
+                    f"{self.budget.epsilon:g} at delta {self.budget.delta:g}; ask for less epsilon (and for a "
+                    f"delta of at most {self.fit_delta:g}), or have the owner of the table decide on a larger total"
                 )
             name = secrets.token_hex(8)
             self._append(
