@@ -76,6 +76,10 @@ def _guess_number(name: str, profile: Profile, missing: dict[str, bool]) -> Colu
     if is_counter and (profile.rising or ID_NAME.search(name)):
         return Id(source="data")
     distinct = sorted({_scalar(text) for text in profile.counts or () if text not in profile.marked})
+    if numbers.infinite:  # `check` will point at them: they are neither values nor bounds
+        distinct = []
+        if numbers.low == numbers.high:
+            return Text(source="data")
     if len(distinct) == 1 or distinct == [0, 1]:
         return Categorical(values=distinct, **missing, source="data")
     repeats = 0 < len(distinct) <= min(FEW_NUMBERS, profile.present // 3)
@@ -98,7 +102,7 @@ def _guess_number(name: str, profile: Profile, missing: dict[str, bool]) -> Colu
 
 def _scalar(text: str) -> int | float:
     number = parse_number(text)
-    return int(number) if number == int(number) else number
+    return int(number) if isinstance(number, float) and number.is_integer() else number
 
 
 def _scale(numbers: Numbers, present: int) -> dict[str, bool]:

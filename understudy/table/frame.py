@@ -96,7 +96,9 @@ def arrow_column(series: pd.Series, column: Column, *, as_text: bool) -> pa.Arra
         return pa.array(series, from_pandas=True, type=pa.from_numpy_dtype(column.dtype or "float64"))
     if isinstance(column, Integer):
         return pa.array(series, from_pandas=True, type=pa.from_numpy_dtype(column.dtype or "int64"))
-    return pa.array(series, from_pandas=True)
+    if isinstance(column, Id):
+        return pa.array(series, type=pa.string() if column.prefix else pa.int64())
+    return pa.array(series, from_pandas=True, type=pa.bool_())
 
 
 def _plain_values(series: pd.Series, column: Categorical) -> pa.Array:

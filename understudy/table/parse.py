@@ -273,9 +273,9 @@ def _times_from_text(array: pa.Array, form: str | None) -> Parsed:
     texts = coded.dictionary
     seconds, unread = _iso_times(texts) if form is None else _formatted_times(texts, form)
     for position in np.flatnonzero(unread):
-        moment = _moment(texts[position].as_py(), form)
-        if moment is not None:
-            seconds[position], unread[position] = moment, False
+        second = parse_time(texts[position].as_py(), form)
+        if second is not None:
+            seconds[position], unread[position] = second, False
     indices = pc.fill_null(coded.indices, len(texts)).to_numpy(zero_copy_only=False)
     missing = indices == len(texts)
     return Parsed(np.append(seconds, 0)[indices], missing, {NOT_A_TIME: np.append(unread, False)[indices]})
@@ -297,7 +297,12 @@ def _formatted_times(texts: pa.Array, form: str) -> tuple[np.ndarray, np.ndarray
     return np.where(unread, 0, read.astype("int64").to_numpy()), unread
 
 
-def _moment(text: str, form: str | None) -> int | None:
+def parse_time(text: str, form: str | None) -> int | None:
+    """Seconds since 1970 of one text; None if it is no time in this format (ISO 8601 if that is None).
+
+    >>> parse_time("1970-01-02", None), parse_time("02.01.1970", "%d.%m.%Y"), parse_time("soon", None)
+    (86400, 86400, None)
+    """
     try:
         moment = datetime.fromisoformat(text) if form is None else datetime.strptime(text, form)
     except ValueError:

@@ -27,6 +27,7 @@ class Numbers:
     low: float = np.inf
     high: float = -np.inf
     zeros: int = 0
+    infinite: bool = False
     whole: bool = True
     places: int | None = 0
     sample: list[np.ndarray] = field(default_factory=list)
@@ -160,6 +161,7 @@ class Profile:
         if np.any(np.abs(values) > 2.0**62):
             self.could_be_number = False
             return
+        self.numbers.infinite = self.numbers.infinite or bool(np.isinf(parsed.values).any())
         self.numbers.add(values)
         self.rising = self.rising and bool(np.all(np.diff(np.concatenate([[self._last], values])) > 0))
         self._last = values[-1] if len(values) else self._last
@@ -169,16 +171,18 @@ class Profile:
             self.times = {}  # a column of times has no plain number
         elif parse.is_text(array.type):
             # A few texts first: reading a whole block of other text in every format would take long.
-            self._try_formats(pc.unique(texts)[:100], keep=False)
+            few = [text for text in pc.unique(texts)[:20].to_pylist() if text is not None and text not in MARKERS]
+            self.times = {
+                form: times
+                for form, times in self.times.items()
+                if all(parse.parse_time(text, form) is not None for text in few)
+            }
             array = texts
         elif not (pa.types.is_timestamp(array.type) or pa.types.is_date(array.type) or pa.types.is_null(array.type)):
             self.times = {}
-        self._try_formats(array, keep=True)
-
-    def _try_formats(self, array: pa.Array, *, keep: bool) -> None:
         for form in list(self.times):
             parsed = parse.times(array, form, MARKERS)
             if any(where.any() for where in parsed.bad.values()):
                 del self.times[form]
-            elif keep:
+            else:
                 self.times[form].add(parsed.values[~parsed.missing])

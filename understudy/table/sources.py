@@ -262,6 +262,8 @@ class CsvSource(Source):
             said = str(error)
             if "UTF8" in said:
                 problem.append(f"must be UTF-8; {UTF8_REMEDY}")
+            elif "Empty CSV" in said:
+                problem.append("it is empty; it needs at least one row")
             elif "straddl" in said or "block size" in said:
                 problem.append(f"a row is longer than {CSV_BLOCK_BYTES >> 20} MB; is a quote left open?")
             elif isinstance(error, pa.ArrowException) and not isinstance(error, OSError):
