@@ -31,7 +31,8 @@ def systematic_by_group(groups: np.ndarray, table: np.ndarray, rng: np.random.Ge
     position[shuffled] = np.arange(n)
     uniform = (position - starts[groups] + rng.random(len(table))[groups]) / sizes[groups]
     cumulated = np.cumsum(table, axis=1, dtype=np.float64)
-    cumulated /= cumulated[:, -1:]
+    totals = cumulated[:, -1:]
+    cumulated /= np.where(totals > 0, totals, 1.0)  # a row of zeros is fine as long as no group asks for it
     width = table.shape[1]
     # One search for all rows: group g's cumulated weights lie between g and g + 1.
     flat = (cumulated + np.arange(len(table))[:, None]).ravel()
