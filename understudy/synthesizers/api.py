@@ -4,7 +4,7 @@ import dataclasses
 import difflib
 import importlib
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from os import PathLike
 from types import ModuleType
@@ -14,13 +14,14 @@ import numpy as np
 import pandas as pd
 
 from understudy.errors import OptionError, SchemaError
-from understudy.privacy import Budget, Streams, default_delta
+from understudy.privacy import Budget, BudgetFile, Streams, default_delta
 from understudy.privacy.certificate import Certificate
 from understudy.progress import Progress, silent
 from understudy.schema import Schema
 from understudy.synthesizers import model_file
 from understudy.table.frame import frame
-from understudy.table.read import read_table
+from understudy.table.read import check_names, read_table
+from understudy.table.sources import open_source
 from understudy.table.table import Table
 
 METHODS = {
@@ -138,6 +139,8 @@ def fit(
     delta: float | None = None,
     seed: int | None = None,
     progress: Progress = silent,
+    budget_file: BudgetFile | str | PathLike[str] | None = None,
+    on_clipped: Callable[[Mapping[str, int]], None] | None = None,
     **options: Any,
 ) -> Model:
     """Fits a stand-in of a private table within a privacy budget.
@@ -145,6 +148,9 @@ def fit(
     source: a path (CSV, Parquet), DataFrame, Arrow table or Table. schema: public facts, all confirmed.
     epsilon, delta: the total budget for one row added or removed; `inf` fits without privacy, and says so.
     seed: repeatable noise, for tests and research; the certificate then refuses release. options: see `methods`.
+    budget_file: adds up repeated fits on one table. This one is written down before a row is read, so that a crash
+    counts as spent, and refused if the file's total would be passed; delta is then a tenth of the file's by default.
+    on_clipped: told the number of clipped cells by column, which is private: for the steward's eyes alone.
 
     Guarantee: the certificate's (epsilon, delta), for everything in the returned model.
     """
@@ -152,10 +158,19 @@ def fit(
     module = method_module(method)
     config = make_config(module, options)
     check_confirmed(schema)
+    book = BudgetFile.load(budget_file) if isinstance(budget_file, str | PathLike) else budget_file
     budget = make_budget(schema, epsilon, delta)
+    if book is not None and delta is None:
+        budget = Budget(epsilon, min(budget.delta, book.budget.delta / 10))
     streams = Streams.from_entropy() if seed is None else Streams.from_seed(seed)
     progress("reading", 0.0)
+    if book is not None:
+        if isinstance(source, str | PathLike):
+            check_names(open_source(source, schema.columns), schema)  # a mistyped path should cost nothing
+        reservation = book.reserve(budget, f"fit of method {method}")
     table = source if isinstance(source, Table) else read_table(source, schema)
+    if on_clipped is not None:
+        on_clipped(table.notes)
     if table.schema.digest() != schema.digest():
         raise SchemaError("the table was read with another schema than the one given; read it again with this one")
     released, ledger = module.train(config, schema, table, budget, streams=streams, progress=progress)
@@ -166,6 +181,8 @@ def fit(
         schema_digest=schema.digest(),
         seeded=streams.seeded,
     )
+    if book is not None:
+        book.commit(reservation, certificate)
     return Model(schema, method, dataclasses.asdict(config), certificate, released)
 
 

@@ -1,0 +1,127 @@
+"""`understudy fit`: from a private table to a model that may leave the house."""
+
+import json as json_text
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from understudy.cli import screen
+from understudy.cli.listener import listening
+from understudy.cli.options import (
+    DeltaOption,
+    EpsilonOption,
+    JsonOption,
+    MethodOption,
+    SchemaOption,
+    TableArgument,
+    check_output,
+)
+from understudy.errors import OptionError
+from understudy.schema import Schema
+
+
+def fit(
+    table: TableArgument,
+    schema: SchemaOption,
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="The model file, *.understudy.")],
+    method: MethodOption = "mixture",
+    epsilon: EpsilonOption = 1.0,
+    delta: DeltaOption = None,
+    seed: Annotated[
+        int | None, typer.Option("--seed", min=0, help="Repeatable noise: for tests and research, never for release.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="OPTION=VALUE", help="An option of the method; may be repeated."),
+    ] = None,
+    budget_file: Annotated[
+        Path | None,
+        typer.Option("--budget-file", metavar="FILE", help="Adds up all fits on one table and refuses one too many."),
+    ] = None,
+    total_epsilon: Annotated[
+        float | None, typer.Option("--total-epsilon", metavar="EPS", help="Creates the budget file with this total.")
+    ] = None,
+    total_delta: Annotated[
+        float | None, typer.Option("--total-delta", metavar="DELTA", help="Its delta; left out: from declared rows.")
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Fit a stand-in within a privacy budget, and write it with its certificate.
+
+    With a budget file the fit is written down before the rows are read: one that stops half-way counts as spent. Run
+    `understudy check` first. When left out, a fit's delta is then a tenth of the file's.
+    """
+    check_output(output)
+    facts = Schema.load(schema)
+    from understudy.cli.conditions import parse_settings
+    from understudy.synthesizers import api
+
+    options = parse_settings(settings or (), api.method_module(method))
+    api.make_config(api.method_module(method), options)
+    api.check_confirmed(facts)
+    if budget_file is not None:
+        _open_budget_file(budget_file, facts, total_epsilon, total_delta)
+    elif total_epsilon is not None or total_delta is not None:
+        raise OptionError("--total-epsilon and --total-delta belong to a budget file; add --budget-file FILE")
+    with listening() as progress:
+        model = api.fit(
+            table,
+            facts,
+            method=method,
+            epsilon=epsilon,
+            delta=delta,
+            seed=seed,
+            progress=progress,
+            budget_file=budget_file,
+            on_clipped=_tell_clipped,
+            **options,
+        )
+        progress("writing", 0.0)
+        model.save(output)
+    if json:
+        screen.print_json({"model": str(output), "certificate": json_text.loads(model.certificate.to_json())})
+    else:
+        screen.say(model.certificate.statement(), style="green" if model.certificate.rng != "seeded" else "yellow")
+        screen.say(f"Wrote {output}. Next:")
+        screen.say(f"  understudy verify {output} --release", style="bold")
+        screen.say(f"  understudy sample {output} -o synthetic.csv", style="bold")
+    if budget_file is not None:
+        from understudy.privacy import BudgetFile
+
+        book = BudgetFile.load(budget_file)
+        screen.note(
+            f"budget file {budget_file}: epsilon {book.spent():.4g} of {book.budget.epsilon:g} is spent "
+            f"(delta {book.budget.delta:g})"
+        )
+
+
+def _open_budget_file(path: Path, schema: Schema, epsilon: float | None, delta: float | None) -> None:
+    """Creates the file, or checks that the totals given are those that it has."""
+    from understudy.privacy import Budget, BudgetFile
+    from understudy.synthesizers.api import make_budget
+
+    check_output(path)
+    if not path.exists():
+        if epsilon is None:
+            raise OptionError(f"budget file {str(path)!r} does not exist; --total-epsilon EPS creates it")
+        BudgetFile.create(path, make_budget(schema, epsilon, delta))
+        return
+    had = BudgetFile.load(path).budget
+    asked = Budget(had.epsilon if epsilon is None else epsilon, had.delta if delta is None else delta)
+    if asked != had:
+        raise OptionError(
+            f"budget file {str(path)!r} has a total of epsilon {had.epsilon:g}, delta {had.delta:g}, which a fit "
+            "cannot change; leave out --total-epsilon and --total-delta"
+        )
+
+
+def _tell_clipped(clipped: Mapping[str, int]) -> None:
+    if clipped:
+        cells = ", ".join(f"{name} {count:,}" for name, count in clipped.items())
+        screen.note(
+            f"for the data steward alone: cells outside their declared bounds were clipped to them ({cells}); if these "
+            "are many, widen the bounds from public knowledge",
+            style="yellow",
+        )

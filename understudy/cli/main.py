@@ -1,0 +1,58 @@
+"""The command line: one file a command; heavy libraries are loaded by the command that needs them."""
+
+from typing import Annotated
+
+import typer
+
+from understudy import __version__
+from understudy.cli.check import check
+from understudy.cli.confirm import confirm
+from understudy.cli.demo import demo
+from understudy.cli.draft import draft
+from understudy.cli.evaluate import evaluate
+from understudy.cli.fit import fit
+from understudy.cli.guard import debug, guarded
+from understudy.cli.inspect import inspect
+from understudy.cli.methods import methods
+from understudy.cli.plan import plan
+from understudy.cli.sample import sample
+from understudy.cli.verify import verify
+
+app = typer.Typer(
+    name="understudy",
+    no_args_is_help=True,
+    add_completion=False,
+    # Tracebacks with local variables would show private rows.
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+COMMANDS = (draft, confirm, check, plan, fit, sample, verify, inspect, methods, evaluate, demo)
+for command in COMMANDS:
+    app.command()(guarded(command))
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(f"understudy {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _settings(
+    show_traceback: Annotated[
+        bool, typer.Option("--debug", help="Show tracebacks. They may hold private values: keep them to yourself.")
+    ] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and stop.")
+    ] = False,
+) -> None:
+    """Differentially private stand-ins for sensitive tables, with guarantees that anyone can check.
+
+    Exit codes: 0 done, 1 the answer is no, 2 wrong use or bad input, 130 stopped by Ctrl-C.
+    """
+    debug.set(show_traceback)
+
+
+def main() -> None:
+    """Where the `understudy` command starts."""
+    app()

@@ -1,0 +1,34 @@
+"""Options that several commands share, and outputs that are refused before any work is done."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from understudy.errors import OptionError
+
+TableArgument = Annotated[Path, typer.Argument(metavar="TABLE", help="The private table: CSV (also .gz) or Parquet.")]
+ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file that `understudy fit` wrote.")]
+SchemaOption = Annotated[Path, typer.Option("--schema", "-s", metavar="SCHEMA", help="Public facts of the table.")]
+MethodOption = Annotated[str, typer.Option("--method", "-m", metavar="METHOD", help="See `understudy methods`.")]
+EpsilonOption = Annotated[
+    float, typer.Option("--epsilon", "-e", metavar="EPS", help="Privacy budget; smaller protects more, inf not at all.")
+]
+DeltaOption = Annotated[
+    float | None,
+    typer.Option("--delta", "-d", metavar="DELTA", help="The guarantee's small chance; left out: from declared rows."),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+
+
+def check_output(path: Path) -> None:
+    """Refuses a place that cannot be written, before rows are read or budget is spent."""
+    folder = path.parent
+    if not folder.is_dir():
+        raise OptionError(f"output {str(path)!r}: the folder does not exist; make it first")
+    if path.exists() and not path.is_file():
+        # Writing renames a finished file into place, which would replace a device by a file.
+        raise OptionError(f"output {str(path)!r}: it is not a plain file; choose another name")
+    if not os.access(folder, os.W_OK):
+        raise OptionError(f"output {str(path)!r}: the folder cannot be written to; choose another place")

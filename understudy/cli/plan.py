@@ -1,0 +1,182 @@
+"""`understudy plan`: what a fit would measure and how noisy that would be, from public facts alone."""
+
+import dataclasses
+import math
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from understudy.cli import screen
+from understudy.cli.options import DeltaOption, JsonOption, MethodOption, SchemaOption
+from understudy.errors import OptionError
+from understudy.schema import Schema
+
+if TYPE_CHECKING:
+    from understudy.privacy import Budget
+    from understudy.synthesizers.mixture.estimate import Estimate
+    from understudy.synthesizers.mixture.plan import Plan
+
+UPPER = (
+    "Errors are of the noisy tables as released. The fit averages over all of them, so synthetic rows usually come "
+    "several times closer; by how much depends on the rows."
+)
+
+
+def plan(
+    schema: SchemaOption,
+    epsilon: Annotated[
+        float | None, typer.Option("--epsilon", "-e", metavar="EPS", help="The budget to plan for (1 if left out).")
+    ] = None,
+    delta: DeltaOption = None,
+    method: MethodOption = "mixture",
+    error: Annotated[
+        float | None,
+        typer.Option("--error", metavar="TVD", help="Find the epsilon at which noise costs two-way tables this much."),
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="OPTION=VALUE", help="An option of the method; may be repeated."),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Tell what a fit would measure, with how much noise, before it reads a row. Costs no privacy."""
+    if error is not None and epsilon is not None:
+        raise OptionError("give --epsilon or --error, not both: --error looks for the epsilon")
+    facts = Schema.load(schema)
+    from understudy.cli.conditions import parse_settings
+    from understudy.synthesizers import api
+
+    module = api.method_module(method)
+    config = api.make_config(module, parse_settings(settings or (), module))
+    budget = api.make_budget(facts, 1.0 if epsilon is None else epsilon, delta)
+    if facts.unconfirmed():
+        screen.note("note: some facts of this schema were read off private rows; fit will want them confirmed")
+    if method == "mixture":
+        _plan_mixture(config, facts, budget, error, json)
+    elif method == "independent" and error is None:
+        _plan_independent(facts, budget, json)
+    elif method == "independent":
+        raise OptionError("--error is about two-way tables, which the method independent does not measure")
+    else:
+        raise OptionError(f"plan knows the methods mixture and independent, got {method!r}")
+
+
+def _plan_mixture(config: Any, schema: Schema, budget: "Budget", error: float | None, json: bool) -> None:
+    from understudy.privacy import Budget
+    from understudy.synthesizers.mixture.estimate import epsilon_for_error, estimate
+    from understudy.synthesizers.mixture.plan import make_plan
+
+    def estimate_at(epsilon: float) -> "Estimate":
+        return estimate(make_plan(config, schema, Budget(epsilon, budget.delta)), config, schema)
+
+    if error is not None:
+        found = epsilon_for_error(estimate_at, error)
+        # Two digits, upwards, so that what is shown still does what was asked.
+        unit = 10.0 ** (math.floor(math.log10(found)) - 1)
+        budget = Budget(math.ceil(found / unit) * unit, budget.delta)
+    made = make_plan(config, schema, budget)
+    guess = estimate(made, config, schema)
+    if json:
+        screen.print_json(_as_data(made, guess, budget))
+    else:
+        _print_mixture(made, guess, budget, schema)
+
+
+def _as_data(plan: "Plan", guess: "Estimate", budget: "Budget") -> dict[str, Any]:
+    return {
+        "epsilon": budget.epsilon,
+        "delta": budget.delta,
+        "rows": plan.rows,
+        "label_split": plan.label,
+        "pairs_measured": plan.pairs,
+        "pairs_chosen": plan.chosen_pairs,
+        "selection_epsilon_per_round": plan.selection_epsilon,
+        "bins": plan.bins,
+        "components": plan.components,
+        "codes": guess.codes,
+        "cells": guess.cells,
+        "one_way_tvd": guess.one_way_tvd,
+        "two_way_tvd": guess.two_way_tvd,
+        "memory_bytes": guess.memory_bytes,
+        "seconds": round(guess.seconds, 1),
+        "one_way": [dataclasses.asdict(table) for table in guess.one_way],
+        "two_way": [dataclasses.asdict(table) for table in guess.two_way],
+        "chosen": dataclasses.asdict(guess.chosen) if guess.chosen else None,
+    }
+
+
+def _print_mixture(plan: "Plan", guess: "Estimate", budget: "Budget", schema: Schema) -> None:
+    _print_head("mixture", budget, plan.rows)
+    two_way = [*guess.two_way, *([guess.chosen] * plan.chosen_pairs if guess.chosen else [])]
+    rows = [_group("one-way", list(guess.one_way), guess.one_way_tvd)]
+    if two_way:
+        split = f" by {plan.label}" if plan.label else ""
+        rows.append(_group(f"two-way{split}", two_way, guess.two_way_tvd))
+    screen.print_table(HEADINGS, rows, right=HEADINGS[1:])
+    screen.say()
+    screen.print_table(
+        ("column", "cells", "codes", "one-way TVD", "two-way TVD"),
+        [_column_row(name, plan, guess, schema) for name in schema.modelled],
+        right=("cells", "codes", "one-way TVD", "two-way TVD"),
+    )
+    screen.say()
+    total = len(plan.columns) * (len(plan.columns) - 1) // 2
+    pairs = f"all {total} are measured"
+    if plan.chosen_pairs:
+        pairs = f"{len(plan.always)} with the label and {plan.chosen_pairs} chosen privately, of {total}"
+    screen.print_facts(
+        [
+            ("pairs", pairs),
+            ("bins", f"up to {plan.bins} a numeric column; {guess.codes} codes in all"),
+            ("mixture", f"{plan.components} components"),
+            ("needs", f"about {guess.memory_bytes / 2**30:.1f} GB of memory and {guess.seconds:.0f} seconds (roughly)"),
+        ]
+    )
+    screen.say(UPPER)
+
+
+HEADINGS = ("tables", "number", "cells", "noise", "off by", "TVD")
+
+
+def _group(what: str, tables: list[Any], tvd: float) -> tuple[str, ...]:
+    cells = sum(table.cells for table in tables)
+    return what, str(len(tables)), f"{cells:,}", f"{tables[0].noise:.3g}", f"{tables[0].error:.3g}", f"{tvd:.3f}"
+
+
+def _column_row(name: str, plan: "Plan", guess: "Estimate", schema: Schema) -> tuple[str, ...]:
+    from understudy.synthesizers.mixture.estimate import coarse_codes
+
+    fine = next(table for table in guess.one_way if table.columns == (name,))
+    pairs = [table.tvd for table in guess.two_way if name in table.columns]
+    codes = f"{coarse_codes(schema.modelled[name], plan)}" if name in plan.columns else "-"
+    two_way = f"{sum(pairs) / len(pairs):.3f}" if pairs else "-"
+    return name, f"{fine.cells:,}", codes, f"{fine.tvd:.3f}", two_way
+
+
+def _plan_independent(schema: Schema, budget: "Budget", json: bool) -> None:
+    from understudy.privacy import noise_multiplier
+    from understudy.synthesizers.mixture.estimate import estimate_one_way
+
+    # One row touches one cell of each column's table, as release_one_way says.
+    noise = noise_multiplier(budget) * math.sqrt(len(schema.modelled))
+    tables = estimate_one_way(schema, noise)
+    tvd = sum(table.tvd for table in tables) / len(tables)
+    if json:
+        one_way = [dataclasses.asdict(table) for table in tables]
+        head = {"epsilon": budget.epsilon, "delta": budget.delta, "rows": schema.rows, "one_way_tvd": tvd}
+        screen.print_json(head | {"cells": sum(table.cells for table in tables), "one_way": one_way})
+        return
+    _print_head("independent", budget, schema.rows)
+    screen.print_table(HEADINGS, [_group("one-way", list(tables), tvd)], right=HEADINGS[1:])
+    screen.say()
+    rows = [(table.columns[0], f"{table.cells:,}", f"{table.tvd:.3f}") for table in tables]
+    screen.print_table(("column", "cells", "TVD"), rows, right=("cells", "TVD"))
+
+
+def _print_head(method: str, budget: "Budget", rows: int) -> None:
+    screen.say(
+        f"{method} at epsilon {budget.epsilon:g}, delta {budget.delta:g}, for {rows:,} declared rows (none was read)."
+        " Noise: standard deviation of a count. Off by: its mean error, in rows. TVD: mean total variation distance"
+        " that noise alone causes."
+    )
+    screen.say()

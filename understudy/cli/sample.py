@@ -1,0 +1,49 @@
+"""`understudy sample`: synthetic rows from a model."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from understudy.cli import screen
+from understudy.cli.options import ModelArgument, check_output
+from understudy.errors import OptionError
+
+ENDINGS = (".csv", ".csv.gz", ".parquet")
+
+
+def sample(
+    model: ModelArgument,
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="OUT", help="A .csv, .csv.gz or .parquet file.")],
+    rows: Annotated[
+        int | None,
+        typer.Option("--rows", "-n", metavar="N", help="How many; left out: about as many as the table had."),
+    ] = None,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--where",
+            metavar="CONDITION",
+            help="COLUMN=VALUE, COLUMN=A..B, COLUMN=V1,V2 or COLUMN= (missing); may be repeated.",
+        ),
+    ] = None,
+    seed: Annotated[int | None, typer.Option("--seed", min=0, help="Repeat the same draw. Costs no privacy.")] = None,
+) -> None:
+    """Draw synthetic rows. Rows are free: drawing any number of them costs no privacy."""
+    check_output(output)
+    if not output.name.lower().endswith(ENDINGS):
+        raise OptionError(f"output {str(output)!r}: the name must end in {', '.join(ENDINGS)}")
+    from understudy.cli.conditions import parse_where
+    from understudy.synthesizers.api import load
+    from understudy.table.frame import write_frame
+
+    loaded = load(model)
+    drawn = loaded.sample(rows, where=parse_where(where or (), loaded.schema), seed=seed)
+    write_frame(drawn, loaded.schema, output)
+    certificate = loaded.certificate
+    screen.say(
+        f"Wrote {len(drawn):,} synthetic rows to {output} (epsilon {certificate.epsilon:.4g}, delta "
+        f"{certificate.delta:g}: the same for any number of rows)."
+    )
+    if certificate.rng == "seeded":
+        screen.note("warning: the model was fitted with a seed: not for release", style="yellow")

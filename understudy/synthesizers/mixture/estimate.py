@@ -1,0 +1,191 @@
+"""What a plan will cost and how much noise it will carry, before a row is read: from public facts alone.
+
+Errors are those of the noisy tables as they are released. The fit averages over all of them, so that synthetic rows are
+usually several times closer than this; how much closer depends on the rows, which nobody has looked at yet.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from understudy.errors import OptionError
+from understudy.schema import Column, Schema
+from understudy.synthesizers.mixture.pairs import MOST_LOOKS
+from understudy.synthesizers.mixture.plan import Config, Plan
+from understudy.table.cells import Cells, cells_of
+from understudy.table.codec import codec
+from understudy.table.storage import SPILL_BYTES
+
+# The mean size of a normal variable is sqrt(2/pi) times its standard deviation.
+MEAN_SIZE = math.sqrt(2 / math.pi)
+# Rough speeds of one core of an ordinary machine; estimates may be out by a factor of two or three.
+START_SECONDS = 8.0  # libraries and compiling
+READ_CELLS_PER_SECOND = 4e6
+COUNTS_PER_SECOND = 2e8
+NOISE_DRAWS_PER_SECOND = 5e4
+FIT_OPERATIONS_PER_SECOND = 2e10
+START_BYTES = 500 << 20
+# Arrays as large as all two-way tables (counts, weights, model, residual, two gradients), and as the mixture (its
+# parameters, Adam's two moments, a gradient, scaled probabilities, an exponential).
+TABLE_COPIES, MIXTURE_COPIES = 6, 6
+LARGEST_EPSILON, SMALLEST_EPSILON = 1e4, 1e-3
+
+
+@dataclass(frozen=True)
+class TableEstimate:
+    """A released table: its columns, its cells, the standard deviation of the noise on a cell, and what that means.
+
+    `error` is the mean absolute error of a count, `tvd` the total variation distance that noise alone brings about.
+    A table that is split by the label counts as one, its `tvd` is that of the two columns summed over the classes.
+    """
+
+    columns: tuple[str, ...]
+    cells: int
+    noise: float
+    error: float
+    tvd: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimate:
+    """All tables of a plan; `chosen` is a table of middling size that stands for each pair that is chosen later."""
+
+    one_way: tuple[TableEstimate, ...]
+    two_way: tuple[TableEstimate, ...]
+    chosen: TableEstimate | None
+    chosen_pairs: int
+    codes: int  # coarse codes of all columns together
+    cells: int  # counts that get noise, all together
+    memory_bytes: int
+    seconds: float
+
+    @property
+    def one_way_tvd(self) -> float:
+        return _mean([table.tvd for table in self.one_way])
+
+    @property
+    def two_way_tvd(self) -> float:
+        """Mean over the pairs that are measured."""
+        chosen = [self.chosen.tvd] * self.chosen_pairs if self.chosen else []
+        return _mean([table.tvd for table in self.two_way] + chosen)
+
+
+def noise_tvd(cells: int, noise: float, rows: int) -> float:
+    """Half the expected sum of absolute errors, over the rows; a distance is at most 1.
+
+    >>> round(noise_tvd(100, noise=10.0, rows=10_000), 4)
+    0.0399
+    """
+    return min(cells * noise * MEAN_SIZE / (2 * rows), 1.0)
+
+
+def estimate_one_way(schema: Schema, noise: float) -> tuple[TableEstimate, ...]:
+    """The fine one-way tables of all modelled columns, each cell with noise of this standard deviation."""
+    return tuple(
+        _table((name,), cells_of(column).count, noise, schema.rows) for name, column in schema.modelled.items()
+    )
+
+
+def estimate(plan: Plan, config: Config, schema: Schema) -> Estimate:
+    """Everything that follows from the plan.
+
+    Seconds: starting, reading and counting the declared rows, one draw of noise a cell, and `steps` gradient steps of
+    6 K D^2 operations (K components, D codes of all columns together). Memory: the libraries, the codes of the rows
+    (up to where they move to a file), and a few copies of the fit's tables, classes * D^2, and mixture, K * D.
+    """
+    sizes = {name: coarse_codes(schema.modelled[name], plan) for name in plan.columns}
+    one_way = estimate_one_way(schema, plan.one_way_noise)
+    two_way = tuple(_pair(plan, pair, sizes[pair[0]] * sizes[pair[1]]) for pair in plan.always)
+    left = [pair for pair in combinations(sizes, 2) if pair not in set(plan.always)]
+    chosen = None
+    if plan.chosen_pairs:
+        chosen = _pair(plan, (), round(_mean([sizes[first] * sizes[second] for first, second in left])))
+    cells = sum(table.cells for table in one_way + two_way) + (plan.chosen_pairs * chosen.cells if chosen else 0)
+    codes = sum(sizes.values())
+    looks = min(plan.rows * len(left), MOST_LOOKS) if chosen else 0
+    return Estimate(
+        one_way=one_way,
+        two_way=two_way,
+        chosen=chosen,
+        chosen_pairs=plan.chosen_pairs,
+        codes=codes,
+        cells=cells,
+        memory_bytes=_memory(plan, schema, codes),
+        seconds=_seconds(plan, config, columns=len(schema.modelled), looks=looks, cells=cells, codes=codes),
+    )
+
+
+def epsilon_for_error(estimate_at: Callable[[float], Estimate], tvd: float, *, precision: float = 0.01) -> float:
+    """An epsilon, as small as can be found, at which noise alone costs at most `tvd` in the mean two-way table.
+
+    Walks from 1 in steps of two to a bracket, then halves it. Plans change by jumps (bins, pairs), so that a smaller
+    epsilon further away may do as well; the one returned was evaluated, and does.
+    """
+    if not 0 < tvd < 1:
+        raise OptionError(f"error must lie between 0 and 1, got {tvd:g}")
+
+    def good(epsilon: float) -> bool:
+        return estimate_at(epsilon).two_way_tvd <= tvd
+
+    low = high = 1.0
+    if good(high):
+        while good(low := low / 2):
+            high = low
+            if low < SMALLEST_EPSILON:
+                return high
+    else:
+        while not good(high := high * 2):
+            low = high
+            if high > LARGEST_EPSILON:
+                raise OptionError(f"no epsilon up to {LARGEST_EPSILON:g} brings the error to {tvd:g}; ask for less")
+    while high > low * (1 + precision):
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if good(middle) else (middle, high)
+    return high
+
+
+def coarse_codes(column: Column, plan: Plan) -> int:
+    """The most coarse codes that a column can get under this plan, missing included."""
+    cells = cells_of(column)
+    return _coarse_values(cells, plan) + cells.missing
+
+
+def _coarse_values(cells: Cells, plan: Plan) -> int:
+    if cells.bins is not None:
+        return int(cells.bins.max()) + 1
+    return min(cells.values, plan.bins if cells.ordered else plan.most_codes)
+
+
+def _pair(plan: Plan, pair: tuple[str, ...], cells: int) -> TableEstimate:
+    # Summed over the classes of the label, a cell carries the noise of all of them.
+    tvd = noise_tvd(cells, plan.pair_noise * math.sqrt(plan.label_classes), plan.rows)
+    measured = _table(pair, cells * plan.label_classes, plan.pair_noise, plan.rows)
+    return TableEstimate(pair, measured.cells, measured.noise, measured.error, tvd)
+
+
+def _table(columns: tuple[str, ...], cells: int, noise: float, rows: int) -> TableEstimate:
+    return TableEstimate(columns, cells, noise, noise * MEAN_SIZE, noise_tvd(cells, noise, rows))
+
+
+def _memory(plan: Plan, schema: Schema, codes: int) -> int:
+    rows = plan.rows * sum(np.dtype(codec(column).dtype).itemsize for column in schema.modelled.values())
+    tables = TABLE_COPIES * plan.label_classes * codes**2 * 4
+    mixture = MIXTURE_COPIES * plan.components * codes * 4
+    return START_BYTES + min(rows, SPILL_BYTES) + tables + mixture
+
+
+def _seconds(plan: Plan, config: Config, *, columns: int, looks: int, cells: int, codes: int) -> float:
+    return (
+        START_SECONDS
+        + plan.rows * columns / READ_CELLS_PER_SECOND
+        + (plan.rows * (columns + plan.pairs) + looks) / COUNTS_PER_SECOND
+        + (cells / NOISE_DRAWS_PER_SECOND if plan.pair_multiplier else 0.0)
+        + config.steps * 6 * plan.components * codes**2 / FIT_OPERATIONS_PER_SECOND
+    )
+
+
+def _mean(numbers: list[float]) -> float:
+    return sum(numbers) / len(numbers) if numbers else 0.0
