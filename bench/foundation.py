@@ -23,7 +23,7 @@ DATASETS = ("adult", "cardio", "bank", "acs_excerpts", "intrusion", "titanic")
 METHODS = (ours("mixture"), ours("independent"), peer("dpmm", "mst"), peer("smartnoise", "mst"))
 SEEDS = (0, 1, 2)
 EPSILON, DELTA = 1.0, 1e-5
-TIMEOUT_SECONDS = 15 * 60
+CPU_SECONDS = 15 * 60
 
 RESULTS = ROOT / "bench" / "results"
 CELLS = ROOT / "bench" / ".cache" / "foundation.jsonl"
@@ -57,7 +57,7 @@ def key_of(dataset: str, method: Method, seed: int) -> dict[str, Any]:
 
 
 def run(datasets: tuple[str, ...], methods: tuple[Method, ...], seeds: tuple[int, ...], record: Record) -> list[dict]:
-    """All cells, those at hand from the record. A peer that timed out once on a dataset is not asked again there."""
+    """All cells, those at hand from the record. A method that ran out of time on a dataset is not asked again there."""
     cells = []
     for dataset in datasets:
         data = load(dataset)
@@ -69,9 +69,7 @@ def run(datasets: tuple[str, ...], methods: tuple[Method, ...], seeds: tuple[int
                     earlier = [c for c in cells if c["key"]["dataset"] == dataset and c["key"]["method"] == method.name]
                     if any(c["status"].startswith("not done") for c in earlier):
                         continue
-                    outcome = run_cell(
-                        data, method, seed, epsilon=EPSILON, delta=DELTA, timeout_seconds=TIMEOUT_SECONDS
-                    )
+                    outcome = run_cell(data, method, seed, epsilon=EPSILON, delta=DELTA, cpu_seconds=CPU_SECONDS)
                     cell = record.add(key, outcome)
                     print(dataset, method.name, seed, cell["status"], flush=True)
                 cells.append(cell)
