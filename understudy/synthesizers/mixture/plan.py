@@ -15,6 +15,8 @@ FEWEST_BINS, MOST_BINS = 4, 32
 CELL_TO_NOISE = 1.0
 # Below this many bins a side, all pairs are too noisy, and fewer are chosen.
 BINS_WORTH_MEASURING = 6
+# Below this many, splitting tables by the label thins them out for too little gain.
+BINS_WORTH_SPLITTING = 8
 MOST_PAIRS_PER_COLUMN = 4
 MOST_CODES = 64  # coarse codes of a categorical column
 MOST_TOTAL_CODES = 3000  # of all columns together: bounds memory (its square) and time
@@ -33,7 +35,7 @@ class Config:
     steps: most gradient steps of the fit.
     """
 
-    one_way_share: float = 0.15
+    one_way_share: float = 0.2
     selection_share: float = 0.1
     components: int | None = None
     bins: int | None = None
@@ -87,18 +89,18 @@ class Plan:
 def make_plan(config: Config, schema: Schema, budget: Budget) -> Plan:
     """Decides from public facts alone: whether to split by the label, which pairs, how many bins and components."""
     rows = schema.rows
-    label, classes = _split_label(config, schema)
-    columns = tuple(name for name in schema.modelled if name != label)
-    every = [(a, b) for i, a in enumerate(columns) for b in columns[i + 1 :]]
     z = noise_multiplier(budget)
     shares = [config.one_way_share, 1 - config.one_way_share]
     pair_z = z / math.sqrt(shares[1])
+    label, classes = _split_label(config, schema)
+    columns, every = _all_pairs(schema, without=label)
+    if label is not None and _bins(rows, pair_z * math.sqrt(len(every))) < BINS_WORTH_SPLITTING:
+        label, classes = None, 1
+        columns, every = _all_pairs(schema, without=None)
     always, chosen, selection_epsilon = every, 0, 0.0
     worth = rows / BINS_WORTH_MEASURING**2
     if len(every) > 10 and pair_z * math.sqrt(len(every)) > worth:
         # Too noisy to measure everything: whatever touches the label, and a private choice of the rest.
-        columns, label, classes = tuple(schema.modelled), None, 1
-        every = [(a, b) for i, a in enumerate(columns) for b in columns[i + 1 :]]
         always = [pair for pair in every if schema.label in pair]
         shares = [config.one_way_share, 1 - config.one_way_share - config.selection_share]
         pair_z = z / math.sqrt(shares[1])
@@ -107,7 +109,7 @@ def make_plan(config: Config, schema: Schema, budget: Budget) -> Plan:
         z = calibrate(lambda noise: _events(noise, shares, config.selection_share, chosen), budget)
         pair_z, selection_epsilon = z / math.sqrt(shares[1]), _round_epsilon(z, config.selection_share, chosen)
     pairs = len(always) + chosen
-    bins = config.bins or _bins(rows, pair_z * math.sqrt(pairs)) if pairs else MOST_BINS
+    bins = config.bins or _bins(rows, pair_z * math.sqrt(pairs))
     bins, most_codes = _within_limits(schema, columns, bins, pairs, classes)
     total_codes = sum(_codes(schema.modelled[name], bins, most_codes) for name in columns)
     return Plan(
@@ -137,6 +139,11 @@ def _events(noise: float, shares: list[float], selection_share: float, rounds: i
         SelfComposed(BoundedRange(_round_epsilon(noise, selection_share, rounds)), rounds),
         Gaussian(noise / math.sqrt(shares[1])),
     ]
+
+
+def _all_pairs(schema: Schema, *, without: str | None) -> tuple[tuple[str, ...], list[tuple[str, str]]]:
+    columns = tuple(name for name in schema.modelled if name != without)
+    return columns, [(a, b) for i, a in enumerate(columns) for b in columns[i + 1 :]]
 
 
 def _split_label(config: Config, schema: Schema) -> tuple[str | None, int]:
