@@ -61,6 +61,7 @@ def fit_mixture(targets: Targets, *, components: int, steps: int, seed: int, pro
     optimiser = optax.adam(schedule, b2=0.99)
     state = optimiser.init(params)
     done = 0
+    progress("fitting", 0.0, note)
     while done < steps:
         params, state, loss = _chunk(params, state, columns, data, optimiser=_Hashed(steps, optimiser))
         done += STEPS_PER_CHUNK
