@@ -5,7 +5,7 @@ from scipy import stats
 
 from understudy.evaluation.correlations import (
     _dense,
-    corrected_ratio,
+    corrected_ratios,
     corrected_v,
     correlation_ratio,
     cramers_v,
@@ -66,8 +66,20 @@ def test_corrections_make_short_samples_agree_with_long_ones():
     rng = np.random.default_rng(0)
     short = [corrected_v(_dense(rng.integers(0, 20, 500)), _dense(rng.integers(0, 20, 500))) for _ in range(20)]
     assert np.mean(short) < 0.05  # uncorrected: sqrt(361 / 500 / 19) = 0.19
-    ratios = [corrected_ratio(rng.normal(size=500), rng.integers(0, 50, 500)) for _ in range(20)]
+    ratios = [corrected_ratios(rng.normal(size=(500, 1)), rng.integers(0, 50, 500))[0] for _ in range(20)]
     assert np.mean(ratios) < 0.12  # uncorrected: sqrt(49 / 499) = 0.31
+
+
+def test_correlation_ratio_is_that_of_group_means():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 4, 200)
+    values = rng.normal(size=(200, 2)) + codes[:, None]
+    values[::9, 1] = np.nan
+    for at, found in enumerate(corrected_ratios(values, codes)):
+        kept = ~np.isnan(values[:, at])
+        groups = [values[kept & (codes == code), at] for code in range(4)]
+        within = sum(((group - group.mean()) ** 2).sum() for group in groups) / (kept.sum() - 4)
+        assert found == pytest.approx(np.sqrt(1 - within / values[kept, at].var(ddof=1)))
 
 
 def test_mixed_and_categorical_associations_see_their_loss(real, schema, shuffle_cells):

@@ -103,13 +103,13 @@ def check(names, case):
             assert result.reference is None
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(odd_tables())
 def test_counting_metrics_give_a_number_or_a_reason(case):
     check(COUNTING, case)
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(odd_tables())
 def test_model_metrics_give_a_number_or_a_reason(case):
     check(MODEL_METRICS, case)
@@ -126,7 +126,7 @@ def test_three_hundred_columns():
         columns = [*flags.T, *rng.normal(size=(150, rows))]
         return pd.DataFrame(dict(zip(names, columns, strict=True)))
 
-    found = evaluate(table(150), table(120), schema, holdout=table(90), jobs=1)
+    found = evaluate(table(80), table(70), schema, holdout=table(60), jobs=1)
     assert all(result.value is not None for result in found)
     assert "5000 of 44850 sets" in found["tvd_2way"].notes[0]
     assert "200 of 4455100 sets" in found["tvd_3way"].notes[0]

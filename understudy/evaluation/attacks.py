@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.errors import OptionError
+from understudy.evaluation.choices import some_columns
 from understudy.evaluation.compare import Part, Scale
 from understudy.evaluation.disclosure import FAMILY, FEWEST_ROWS
 from understudy.evaluation.encoding import Encoder
@@ -144,7 +144,7 @@ def attribute_inference(
     """
     r, s, t = open_tables(real, synthetic, schema, holdout)
     scale = Scale(name="attribute_inference", family=FAMILY, direction="lower", ideal=0.0, range=(-1.0, 1.0))
-    names, notes = _columns(r, columns, seed)
+    names, notes = some_columns(list(r.facts), columns, MOST_COLUMNS, seed)
     reason = _too_few(r, t)
     if len(r.facts) < 2:
         reason = "there is one modelled column only, and nothing to guess it from"
@@ -176,19 +176,6 @@ def attribute_inference(
         )
 
     return scale.result(compare(s), compare(fresh))
-
-
-def _columns(view: View, columns: tuple[str, ...] | None, seed: int) -> tuple[list[str], tuple[str, ...]]:
-    names = list(view.facts)
-    if columns is not None:
-        for name in columns:
-            if name not in names:
-                raise OptionError(f"columns must be modelled columns of the schema, got {name!r}")
-        return list(columns), ()
-    if len(names) <= MOST_COLUMNS:
-        return names, ()
-    drawn = np.sort(np.random.default_rng(seed).choice(len(names), size=MOST_COLUMNS, replace=False))
-    return [names[at] for at in drawn], (f"{MOST_COLUMNS} of {len(names)} columns, drawn at random",)
 
 
 def _right_guesses(group: View, base: View, encoder: Encoder, names: list[str]) -> dict[str, NDArray[np.bool_]]:

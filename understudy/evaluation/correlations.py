@@ -6,6 +6,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.evaluation.choices import column_sets
 from understudy.evaluation.compare import Part, Scale, against_holdout
 from understudy.evaluation.inputs import Source, open_tables
 from understudy.evaluation.result import MetricResult
@@ -16,6 +17,7 @@ FAMILY = "distributions"
 
 # Rank correlations of more rows than this move in the third digit at most.
 MOST_ROWS = 200_000
+MOST_PAIRS = 5000
 
 
 def spearman(
@@ -43,9 +45,11 @@ def cramers_v(
     """
     r, s, t = open_tables(real, synthetic, schema, holdout)
     scale = Scale(name="cramers_v", family=FAMILY, direction="lower", ideal=0.0, range=(0.0, 1.0))
-    mine = _categorical_pairs(r, seed)
+    pairs, note = column_sets(r.categorical, 2, MOST_PAIRS, seed)
+    mine = _categorical_pairs(r, pairs, seed)
+    need = "two categorical columns"
     return against_holdout(
-        scale, lambda other: _differences(mine, _categorical_pairs(other, seed), "two categorical columns"), s, t
+        scale, lambda other: _differences(mine, _categorical_pairs(other, pairs, seed), need, note), s, t
     )
 
 
@@ -66,7 +70,7 @@ def correlation_ratio(
 Pairs = dict[tuple[str, str], float | None]
 
 
-def _differences(mine: Pairs, theirs: Pairs, need: str) -> Part:
+def _differences(mine: Pairs, theirs: Pairs, need: str, note: tuple[str, ...] = ()) -> Part:
     if not mine:
         return Part(undefined=f"the schema has not {need}")
     gaps, by_column = {}, {}
@@ -89,7 +93,7 @@ def _differences(mine: Pairs, theirs: Pairs, need: str) -> Part:
         value=float(np.mean(list(gaps.values()))),
         per_column={name: float(np.mean(parts)) for name, parts in by_column.items()},
         undefined_columns=undefined,
-        notes=(f"{left_out} of {len(mine)} pairs left out: a column does not vary",) if left_out else (),
+        notes=note + ((f"{left_out} of {len(mine)} pairs left out: a column does not vary",) if left_out else ()),
         details={
             "largest": gaps[worst[0]],
             "worst": [
@@ -147,14 +151,10 @@ def pairwise_correlations(columns: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.clip(found, -1.0, 1.0)
 
 
-def _categorical_pairs(view: View, seed: int) -> Pairs:
-    names = view.categorical
+def _categorical_pairs(view: View, pairs: list[tuple[str, str]], seed: int) -> Pairs:
     view = view.take(view.sample(MOST_ROWS, seed)) if view.rows > MOST_ROWS else view
-    found: Pairs = {}
-    dense = {name: _dense(view.codes[name]) for name in names}
-    for left, right in combinations(names, 2):
-        found[left, right] = corrected_v(dense[left], dense[right])
-    return found
+    dense = {name: _dense(view.codes[name]) for name in view.categorical}
+    return {(left, right): corrected_v(dense[left], dense[right]) for left, right in pairs}
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,9 @@ def corrected_v(left: _Dense, right: _Dense) -> float | None:
     rows, columns, n = len(left.counts), len(right.counts), len(left.codes)
     if rows < 2 or columns < 2:
         return None
-    cells, joint = np.unique(left.codes * columns + right.codes, return_counts=True)
+    joint = np.bincount(left.codes * columns + right.codes, minlength=rows * columns)
+    cells = np.flatnonzero(joint)
+    joint = joint[cells]
     expected = left.counts[cells // columns] * right.counts[cells % columns] / n
     # sum (o - e)^2 / e = sum o^2 / e - n, and cells that never occur add nothing to the sum.
     phi2 = float((joint**2 / expected).sum() - n) / n
@@ -191,27 +193,38 @@ def corrected_v(left: _Dense, right: _Dense) -> float | None:
 
 
 def _mixed_pairs(view: View, seed: int) -> Pairs:
+    if not view.numeric or not view.categorical:
+        return {}
     view = view.take(view.sample(MOST_ROWS, seed)) if view.rows > MOST_ROWS else view
-    return {
-        (number, category): corrected_ratio(view.position(number), view.codes[category])
-        for number in view.numeric
-        for category in view.categorical
-    }
+    values = np.column_stack([view.position(name) for name in view.numeric])
+    found: Pairs = {}
+    for category in view.categorical:
+        ratios = corrected_ratios(values, view.codes[category])
+        for number, ratio in zip(view.numeric, ratios, strict=True):
+            found[number, category] = None if np.isnan(ratio) else float(ratio)
+    return found
 
 
-def corrected_ratio(values: NDArray[np.float64], codes: NDArray) -> float | None:
-    """Square root of Kelley's epsilon squared, 1 - (SSW/(n-k)) / (SST/(n-1)); None where nothing varies.
+def corrected_ratios(values: NDArray[np.float64], codes: NDArray) -> NDArray[np.float64]:
+    """Of every column of values given the codes, the square root of Kelley's epsilon squared,
+    1 - (SSW/(n-k)) / (SST/(n-1)), over the rows where the value is present; NaN where nothing varies.
 
-    >>> corrected_ratio(np.array([0.0, 0.0, 1.0, 1.0]), np.array([0, 0, 1, 1]))
-    1.0
+    >>> corrected_ratios(np.array([[0.0], [0.0], [1.0], [1.0]]), np.array([0, 0, 1, 1])).tolist()
+    [1.0]
     """
     present = ~np.isnan(values)
-    values, codes = values[present], codes[present]
-    counts = np.bincount(codes)
-    groups, n = int((counts > 0).sum()), len(values)
-    if groups < 2 or n <= groups or np.ptp(values) == 0:
-        return None
-    values = values - values.mean()
-    means = np.bincount(codes, weights=values) / np.maximum(counts, 1)
-    within = float(((values - means[codes]) ** 2).sum()) / (n - groups)
-    return max(0.0, 1.0 - within / (float((values**2).sum()) / (n - 1))) ** 0.5
+    count = present.sum(axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        filled = np.where(present, values - np.nansum(values, axis=0) / count, 0.0)
+        total = (filled**2).sum(axis=0)
+        # Rows in the order of their codes: sums of a category are sums over a stretch.
+        order = np.argsort(codes, kind="stable")
+        starts = np.flatnonzero(np.r_[True, np.diff(codes[order].astype(np.int64)) > 0])
+        sums = np.add.reduceat(filled[order], starts, axis=0)
+        sizes = np.add.reduceat(present[order].astype(np.int64), starts, axis=0)
+        groups = (sizes > 0).sum(axis=0)
+        between = np.where(sizes > 0, sums**2 / sizes, 0.0).sum(axis=0)
+        within = np.maximum(total - between, 0.0) / (count - groups)
+        ratios = np.sqrt(np.clip(1.0 - within / (total / (count - 1)), 0.0, 1.0))
+    # Rounding leaves a constant column a variance far below that of any column on its public range that varies.
+    return np.where((groups < 2) | (count <= groups) | (total < 1e-12 * np.maximum(count, 1)), np.nan, ratios)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.errors import OptionError
+from understudy.evaluation.choices import some_columns
 from understudy.evaluation.compare import Part, Scale, mean
 from understudy.evaluation.encoding import Encoder
 from understudy.evaluation.inputs import Source, open_tables
@@ -56,25 +56,12 @@ def dimension_wise_prediction(
     if t is None or len(r.facts) < 2:
         reason = NO_HOLDOUT if t is None else "there is one modelled column only, and nothing to predict it from"
         return scale.result(Part(undefined=reason), None, missing=reason)
-    columns, notes = _choose(r, columns, seed)
+    names, notes = some_columns(list(r.facts), columns, MOST_COLUMNS, seed)
     tables = [view.take(view.sample(count, seed)) for view, count in ((r, rows), (s, rows), (t, test_rows))]
     encoder = Encoder.of(r)
-    tasks = [(_one_column, (tables, encoder, name, seed)) for name in columns]
-    points = dict(zip(columns, run(tasks, jobs=jobs, stage="every column", progress=progress), strict=True))
+    tasks = [(_one_column, (tables, encoder, name, seed)) for name in names]
+    points = dict(zip(names, run(tasks, jobs=jobs, stage="every column", progress=progress), strict=True))
     return scale.result(_summary(points, r, notes, fresh=False), _summary(points, r, notes, fresh=True))
-
-
-def _choose(view: View, columns: tuple[str, ...] | None, seed: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    names = tuple(view.facts)
-    if columns is not None:
-        for name in columns:
-            if name not in names:
-                raise OptionError(f"columns must be modelled columns of the schema, got {name!r}")
-        return tuple(columns), ()
-    if len(names) <= MOST_COLUMNS:
-        return names, ()
-    drawn = np.sort(np.random.default_rng(seed).choice(len(names), size=MOST_COLUMNS, replace=False))
-    return tuple(names[at] for at in drawn), (f"{MOST_COLUMNS} of {len(names)} columns, drawn at random",)
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,12 @@
 """Metrics that count: marginals of one, two and three columns. No model is fitted."""
 
-from itertools import combinations
-from math import comb, log
+from math import log
 
 import numpy as np
 
 from understudy.errors import OptionError
 from understudy.evaluation.cells import CellTables, cut_tables
+from understudy.evaluation.choices import column_sets
 from understudy.evaluation.compare import Part, Scale, against_holdout, mean
 from understudy.evaluation.divergences import (
     jensen_shannon,
@@ -52,7 +52,7 @@ def tvd(
         part = Part(undefined=f"{order} modelled columns are needed, the schema has {len(r.facts)}")
         return scale.result(part, None, missing=part.undefined or "")
     tables = cut_tables(r, s, t, bins=bins)
-    chosen, note = _column_sets(list(r.facts), order, MOST_SETS[order] if sets is None else sets, seed)
+    chosen, note = column_sets(list(r.facts), order, MOST_SETS[order] if sets is None else sets, seed)
     return against_holdout(scale, lambda other: _joint(tables, other, chosen, note), tables.synthetic, tables.holdout)
 
 
@@ -72,18 +72,6 @@ def _joint(tables: CellTables, other: dict, chosen: list[tuple[str, ...]], note:
         notes=note,
         details={"sets": len(distances), "worst": [{"columns": list(n), "value": distances[n]} for n in worst]},
     )
-
-
-def _column_sets(names: list[str], order: int, most: int | None, seed: int) -> tuple[list, tuple[str, ...]]:
-    """All sets of `order` columns, or `most` different random ones where there are more."""
-    total = comb(len(names), order)
-    if most is None or total <= most:
-        return list(combinations(names, order)), ()
-    rng, drawn = np.random.default_rng(seed), set()
-    while len(drawn) < most:
-        drawn.add(tuple(sorted(rng.choice(len(names), size=order, replace=False).tolist())))
-    sets = [tuple(names[index] for index in indices) for indices in sorted(drawn)]
-    return sets, (f"{most} of {total} sets of {order} columns, drawn at random",)
 
 
 def nist_three_way(
@@ -106,7 +94,7 @@ def nist_three_way(
         reason = f"3 modelled columns are needed, the schema has {len(r.facts)}"
         return scale.result(Part(undefined=reason), None, missing=reason)
     tables = cut_tables(r, s, t, bins=bins, equal=True)
-    chosen, note = _column_sets(list(r.facts), 3, sets, seed)
+    chosen, note = column_sets(list(r.facts), 3, sets, seed)
 
     def compare(other: dict) -> Part:
         part = _joint(tables, other, chosen, note)

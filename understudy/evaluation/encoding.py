@@ -99,7 +99,8 @@ def compact(view: View) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
     for at, (name, facts) in enumerate(view.facts.items()):
         if facts.categorical:
             out[:, at] = view.codes[name]
-            categories[at] = facts.size + 2 <= 255
+            # Two values, or values in their order, are split well as they are; encoding them as categories only costs.
+            categories[at] = facts.kind == "categorical" and 2 < facts.size <= 253
         else:
             # Below every number there is: trees can split missing cells off, also where no other cells are left.
             out[:, at] = np.nan_to_num(view.position(name), nan=-1.0)

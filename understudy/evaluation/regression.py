@@ -5,13 +5,12 @@ models cost no further pass over the rows.
 """
 
 from dataclasses import dataclass
-from itertools import combinations
-from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
 
 from understudy.errors import OptionError
+from understudy.evaluation.choices import column_sets
 from understudy.evaluation.compare import Part, Scale
 from understudy.evaluation.inputs import Source, open_tables
 from understudy.evaluation.parallel import one_thread
@@ -52,7 +51,7 @@ def regression_similarity(
         reason = f"three regressors are needed, there are {len(design.columns)} beside the target"
     if reason:
         return scale.result(Part(undefined=reason), None, missing=reason)
-    chosen, note = _models(list(design.columns), seed)
+    chosen, note = column_sets(list(design.columns), 3, MOST_MODELS, seed)
     tables = {key: view.take(view.sample(rows, seed)) for key, view in (("real", r), ("other", s), ("test", t))}
     products = {key: design.products(view) for key, view in tables.items()}
     half = tables["test"].rows // 2
@@ -147,17 +146,6 @@ def _target(view: View, schema: Schema, target: str | None) -> str | None:
             raise OptionError(f"target must be a numeric column of the schema, got {target!r}")
         return target
     return schema.label if schema.label in view.numeric else next(iter(view.numeric), None)
-
-
-def _models(columns: list[str], seed: int) -> tuple[list[tuple[str, ...]], tuple[str, ...]]:
-    total = comb(len(columns), 3)
-    if total <= MOST_MODELS:
-        return list(combinations(columns, 3)), ()
-    rng, drawn = np.random.default_rng(seed), set()
-    while len(drawn) < MOST_MODELS:
-        drawn.add(tuple(sorted(rng.choice(len(columns), size=3, replace=False).tolist())))
-    chosen = [tuple(columns[at] for at in three) for three in sorted(drawn)]
-    return chosen, (f"{MOST_MODELS} of {total} models, drawn at random",)
 
 
 @dataclass(frozen=True)
