@@ -31,7 +31,7 @@ def column_sets(
 def some_columns(
     names: list[str], wanted: tuple[str, ...] | None, most: int, seed: int
 ) -> tuple[list[str], tuple[str, ...]]:
-    """The wanted columns, or all, or `most` random ones in their order where there are more; and a note that says so."""
+    """The wanted columns, or all, or `most` random ones where there are more; and a note that says so."""
     if wanted is not None:
         for name in wanted:
             if name not in names:
