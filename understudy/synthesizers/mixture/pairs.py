@@ -13,6 +13,8 @@ from understudy.table.table import Table
 Pair = tuple[str, str]
 # Choosing looks at every pair: above this many (row, pair) counts, it looks at a random part of the rows.
 MOST_LOOKS = 4_000_000_000
+# Scores are summed on this grid, where floats add without rounding: one row moves them by the bound and not a bit more.
+STEPS_PER_COUNT = 2.0**10
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,8 +113,8 @@ def choose_pairs(
     shares = {name: _coarse_counts(one_way, coarse, name) / one_way.total for name in columns}
     scores = np.empty(len(candidates))
     for number, ((first, second), count) in enumerate(zip(candidates, exact, strict=True)):
-        expected = one_way.total * rate * np.outer(shares[first], shares[second])
-        noise_error = math.sqrt(2 / math.pi) * plan.pair_noise * rate * count.size / 2
+        expected = _on_grid(one_way.total * rate * np.outer(shares[first], shares[second]))
+        noise_error = _on_grid(math.sqrt(2 / math.pi) * plan.pair_noise * rate * count.size / 2)
         scores[number] = np.abs(count.sum(axis=0) - expected).sum() / 2 - noise_error
     picked: list[Pair] = []
     epsilon = plan.selection_epsilon
@@ -135,3 +137,7 @@ def choose_pairs(
 
 def _coarse_counts(one_way: OneWay, coarse: Coarse, name: str) -> np.ndarray:
     return np.bincount(coarse.groups[name], weights=one_way.counts[name])
+
+
+def _on_grid(numbers: np.ndarray | float) -> np.ndarray:
+    return np.rint(np.multiply(numbers, STEPS_PER_COUNT)) / STEPS_PER_COUNT
