@@ -1,0 +1,325 @@
+"""The two Gaussian releases: how far one row moves them, what is charged, when, and with which noise.
+
+Each check is a function that also runs on code with a bug planted in it, where it must fail.
+"""
+
+import math
+from collections.abc import Callable
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import kstest, norm
+
+from understudy.errors import BudgetError
+from understudy.privacy import Budget, Gaussian, Ledger, Streams, gaussian
+from understudy.schema import Schema
+from understudy.synthesizers import one_way as one_way_module
+from understudy.synthesizers.mixture import pairs as pairs_module
+from understudy.synthesizers.mixture.coarse import coarse_groups
+from understudy.synthesizers.mixture.pairs import Coarse
+from understudy.synthesizers.one_way import OneWay, fine_cells, release_one_way
+from understudy.table.table import Table
+
+MULTIPLIER = 3.0
+OPEN = Budget(1e6, 1e-6)
+# A release, given a module to run it from: (module, table, streams, ledger) -> whatever it gives back.
+Release = Callable[[ModuleType, Table, Streams | None, Ledger | None], Any]
+
+
+def run_one_way(module: ModuleType, table: Table, streams: Streams | None, ledger: Ledger | None) -> OneWay:
+    return module.release_one_way(
+        table, fine_cells(table.schema), noise_multiplier=MULTIPLIER, streams=streams, ledger=ledger
+    )
+
+
+@pytest.fixture(scope="module")
+def one_way(every_row: Table) -> OneWay:
+    """Some released one-way tables, held fixed from here on."""
+    return release_one_way(
+        every_row,
+        fine_cells(every_row.schema),
+        noise_multiplier=MULTIPLIER,
+        streams=Streams.from_seed(0),
+        ledger=Ledger(OPEN),
+    )
+
+
+def coarse_of(one_way: OneWay, schema: Schema, *, split: bool) -> Coarse:
+    names = [name for name in schema.modelled if not (split and name == "sick")]
+    groups = {
+        name: coarse_groups(one_way.cells[name], one_way.counts[name], bins=5, most_codes=64, rare=0.0)
+        for name in names
+    }
+    return Coarse(groups, "sick" if split else None, 3 if split else 1)
+
+
+def all_pairs(coarse: Coarse) -> list[tuple[str, str]]:
+    names = list(coarse.groups)
+    return [(a, b) for i, a in enumerate(names) for b in names[i + 1 :]]
+
+
+def pair_release(one_way: OneWay, schema: Schema, *, split: bool) -> Release:
+    coarse = coarse_of(one_way, schema, split=split)
+    plan = SimpleNamespace(pair_multiplier=MULTIPLIER)
+
+    def run(module: ModuleType, table: Table, streams: Streams | None, ledger: Ledger | None) -> list[np.ndarray]:
+        return module.release_pairs(table, one_way, coarse, all_pairs(coarse), plan, streams=streams, ledger=ledger)
+
+    return run
+
+
+@pytest.fixture(scope="module", params=["one-way", "pairs", "pairs split by label"])
+def case(request: pytest.FixtureRequest, one_way: OneWay, tiny_schema: Schema) -> SimpleNamespace:
+    """Each release with its module and the number of tables that one row falls into, counted by hand."""
+    if request.param == "one-way":
+        return SimpleNamespace(name=request.param, module=one_way_module, run=run_one_way, tables=4)
+    split = request.param != "pairs"
+    run = pair_release(one_way, tiny_schema, split=split)
+    return SimpleNamespace(name=request.param, module=pairs_module, run=run, tables=3 if split else 6)
+
+
+# --- checks ---
+
+
+class CapturedError(Exception):
+    """Ends a release once the mechanism has been asked."""
+
+
+def captured_call(module: ModuleType, run: Release, table: Table) -> SimpleNamespace:
+    """What the release hands to the mechanism (`check_order` sees that it asks once)."""
+    calls = []
+
+    def capture(values: np.ndarray, **options: Any) -> np.ndarray:
+        calls.append(SimpleNamespace(values=np.array(values), **options))
+        raise CapturedError
+
+    module.gaussian = capture
+    with pytest.raises(CapturedError):
+        run(module, table, None, None)
+    return calls[0]
+
+
+def check_sensitivity(module: ModuleType, run: Release, neighbours: list, tables: int) -> None:
+    """Every added row moves the stacked counts by exactly sqrt(tables), which is what the noise was told."""
+    for base, grown in neighbours:
+        before = captured_call(module, run, base)
+        for table in grown:
+            after = captured_call(module, run, table)
+            assert after.values.shape == before.values.shape
+            assert after.values.dtype.kind == "i"  # whole numbers: nothing for floating point to leak
+            moved = np.linalg.norm((after.values - before.values).astype(float))
+            assert moved == pytest.approx(math.sqrt(tables), rel=1e-12)
+            assert moved <= after.l2_sensitivity * (1 + 1e-12)
+            assert (after.l2_sensitivity, after.noise_multiplier) == (before.l2_sensitivity, before.noise_multiplier)
+
+
+def residuals(module: ModuleType, run: Release, table: Table, runs: int, mechanism: Any = gaussian) -> np.ndarray:
+    """Released less exact counts, over many runs."""
+    exact = captured_call(module, run, table).values
+    outputs = []
+
+    def passing(values: np.ndarray, **options: Any) -> np.ndarray:
+        outputs.append(mechanism(values, **options))
+        return outputs[-1]
+
+    module.gaussian = passing
+    streams = Streams.from_seed(11)
+    for _ in range(runs):
+        run(module, table, streams, Ledger(OPEN))
+    return np.concatenate([output - exact for output in outputs])
+
+
+def check_scale(noise: np.ndarray, expected: float) -> None:
+    """At 100,000 draws a scale that is off by a twentieth cannot pass, and the right one does."""
+    assert len(noise) >= 100_000
+    assert kstest(noise, norm(scale=expected).cdf).pvalue > 1e-4
+    for wrong in (0.95, 1.05):
+        assert kstest(noise, norm(scale=wrong * expected).cdf).pvalue < 1e-6
+
+
+def check_order(module: ModuleType, run: Release, table: Table, logged: Any, mechanism: Any = gaussian) -> None:
+    """The charge, and exactly that charge, is in the ledger before noise is drawn."""
+    streams, ledger, log = logged()
+    module.gaussian = mechanism
+    run(module, table, streams, ledger)
+    assert [entry[0] for entry in log] == ["charge", "gaussian"]
+    assert ledger.events == (Gaussian(MULTIPLIER),)
+
+
+class NoNoise:
+    def __getattr__(self, name: str) -> Any:
+        raise AssertionError("noise was drawn")
+
+
+def check_refusal(module: ModuleType, run: Release, table: Table, mechanism: Any = gaussian) -> None:
+    """Over budget: nothing is drawn, nothing comes back, nothing is written down."""
+    ledger = Ledger(Budget(1.0, 1e-6))
+    ledger.charge(Gaussian(6.0), "before")
+    module.gaussian = mechanism
+    streams = Streams(noise=NoNoise(), sampling=np.random.default_rng(0), init=0, seeded=True)
+    with pytest.raises(BudgetError):
+        run(module, table, streams, ledger)
+    assert ledger.events == (Gaussian(6.0),)
+
+
+# --- as it is ---
+
+
+def test_one_row_moves_the_counts_by_exactly_the_sensitivity(case, neighbours, copy_of):
+    check_sensitivity(copy_of(case.module), case.run, neighbours, case.tables)
+
+
+def test_the_noise_has_the_charged_scale_and_no_other(case, every_row, copy_of):
+    module = copy_of(case.module)
+    runs = -(-100_000 // captured_call(module, case.run, every_row).values.size)
+    noise = residuals(module, case.run, every_row, runs)
+    check_scale(noise, MULTIPLIER * math.sqrt(case.tables))
+    neighbours_in_array = np.corrcoef(noise[1:], noise[:-1])[0, 1]
+    assert abs(neighbours_in_array) < 5 / math.sqrt(len(noise))
+
+
+def test_the_operating_systems_noise_has_the_charged_scale(case, every_row, copy_of):
+    module = copy_of(case.module)
+    exact = captured_call(module, case.run, every_row).values
+    outputs = []
+    module.gaussian = lambda values, **options: outputs.append(gaussian(values, **options)) or outputs[-1]
+    runs = -(-8_000 // exact.size)
+    for _ in range(runs):
+        case.run(module, every_row, Streams.from_entropy(), Ledger(OPEN))
+    noise = np.concatenate(outputs) - np.tile(exact, runs)
+    # 8,000 draws know their standard deviation to 0.8%: six of that, and a tenth would not pass.
+    assert noise.std() == pytest.approx(MULTIPLIER * math.sqrt(case.tables), rel=0.048)
+
+
+def test_the_charge_comes_before_the_noise(case, every_row, copy_of, logged):
+    check_order(copy_of(case.module), case.run, every_row, logged)
+
+
+def test_a_refusal_leaves_no_trace(case, every_row, copy_of):
+    check_refusal(copy_of(case.module), case.run, every_row)
+
+
+def test_counts_are_those_of_the_rows(case, every_row, copy_of, tiny_schema, one_way):
+    """Exact counts against a loop over rows, so that the sensitivity is that of the right tables."""
+    values = captured_call(copy_of(case.module), case.run, every_row).values
+    cells = {name: c.index(every_row.codes(name)).astype(int) for name, c in one_way.cells.items()}
+    if case.name == "one-way":
+        expected = [np.bincount(cells[name], minlength=c.count) for name, c in one_way.cells.items()]
+        assert values.tolist() == np.concatenate(expected).tolist()
+        return
+    coarse = coarse_of(one_way, tiny_schema, split=case.name != "pairs")
+    expected = []
+    for first, second in all_pairs(coarse):
+        table = np.zeros(coarse.shape((first, second)), dtype=int)
+        for row in range(every_row.rows):
+            label = cells["sick"][row] if coarse.label else 0
+            table[label, coarse.groups[first][cells[first][row]], coarse.groups[second][cells[second][row]]] += 1
+        expected.append(table.ravel())
+    assert values.tolist() == np.concatenate(expected).tolist()
+
+
+def test_rows_outside_the_domain_change_no_shape(every_row, take, copy_of, one_way, tiny_schema):
+    """Clipped, `other` and missing cells fall into cells that were there before them."""
+    module = copy_of(one_way_module)
+    inside = [row for row in range(every_row.rows) if every_row.codes("town")[row] == 0][:1]
+    few = captured_call(module, run_one_way, take(every_row, inside))
+    many = captured_call(module, run_one_way, every_row)
+    assert few.values.shape == many.values.shape == (sum(c.count for c in fine_cells(tiny_schema).values()),)
+
+
+# --- planted bugs ---
+
+
+def halved_noise(values: np.ndarray, *, noise_multiplier: float, ledger: Ledger, purpose: str, **rest: Any) -> Any:
+    ledger.charge(Gaussian(noise_multiplier), purpose)
+    return gaussian(values, noise_multiplier=noise_multiplier / 2, ledger=Ledger(OPEN), purpose=purpose, **rest)
+
+
+def noise_without_sensitivity(values: np.ndarray, *, l2_sensitivity: float, **rest: Any) -> np.ndarray:
+    return gaussian(values, l2_sensitivity=1.0, **rest)
+
+
+def charged_afterwards(
+    values: np.ndarray, *, noise_multiplier: float, ledger: Ledger, purpose: str, **rest: Any
+) -> Any:
+    out = gaussian(values, noise_multiplier=noise_multiplier, ledger=Ledger(OPEN), purpose=purpose, **rest)
+    ledger.charge(Gaussian(noise_multiplier), purpose)
+    return out
+
+
+def never_charged(values: np.ndarray, *, ledger: Ledger, **rest: Any) -> np.ndarray:
+    return gaussian(values, ledger=Ledger(OPEN), **rest)
+
+
+def charged_too_little(
+    values: np.ndarray, *, noise_multiplier: float, ledger: Ledger, purpose: str, **rest: Any
+) -> Any:
+    ledger.charge(Gaussian(2 * noise_multiplier), purpose)
+    return gaussian(values, noise_multiplier=noise_multiplier, ledger=Ledger(OPEN), purpose=purpose, **rest)
+
+
+@pytest.mark.parametrize("bug", [halved_noise, noise_without_sensitivity])
+def test_planted_wrong_noise_is_caught(case, every_row, copy_of, bug):
+    module = copy_of(case.module)
+    runs = -(-100_000 // captured_call(module, case.run, every_row).values.size)
+    noise = residuals(module, case.run, every_row, runs, mechanism=bug)
+    with pytest.raises(AssertionError):
+        check_scale(noise, MULTIPLIER * math.sqrt(case.tables))
+
+
+@pytest.mark.parametrize("bug", [charged_afterwards, never_charged, charged_too_little])
+def test_planted_wrong_charges_are_caught(case, every_row, copy_of, logged, bug):
+    with pytest.raises(AssertionError):
+        check_order(copy_of(case.module), case.run, every_row, logged, mechanism=bug)
+
+
+@pytest.mark.parametrize("bug", [charged_afterwards, never_charged])
+def test_planted_late_refusals_are_caught(case, every_row, copy_of, bug):
+    with pytest.raises(AssertionError, match="noise was drawn"):
+        check_refusal(copy_of(case.module), case.run, every_row, mechanism=bug)
+
+
+BUGS = {
+    "sensitivity of one table": {
+        "one-way": ("sensitivity = math.sqrt(len(cells))", "sensitivity = 1.0"),
+        "pairs": ("l2_sensitivity=math.sqrt(len(pairs)),", "l2_sensitivity=1.0,"),
+    },
+    "L-infinity in place of L2": {
+        "one-way": ("sensitivity = math.sqrt(len(cells))", "sensitivity = len(cells) ** 0.25"),
+        "pairs": ("l2_sensitivity=math.sqrt(len(pairs)),", "l2_sensitivity=len(pairs) ** 0.25,"),
+    },
+    "rows counted twice": {
+        "one-way": ("exact[name] += np.bincount(", "exact[name] += 2 * np.bincount("),
+        "pairs": ("count += np.bincount(", "count += 2 * np.bincount("),
+    },
+    "cells that the rows decide": {
+        "one-way": (
+            "        np.concatenate(list(exact.values())),",
+            "        np.concatenate([e[e > 0] for e in exact.values()]),",
+        ),
+        "pairs": (
+            "np.concatenate([count.ravel() for count in exact]),",
+            "np.concatenate([count.ravel()[count.ravel() > 0] for count in exact]),",
+        ),
+    },
+    "means in place of sums": {
+        "one-way": (
+            "        np.concatenate(list(exact.values())),",
+            "        np.concatenate(list(exact.values())) / max(table.rows, 1),",
+        ),
+        "pairs": (
+            "np.concatenate([count.ravel() for count in exact]),",
+            "np.concatenate([count.ravel() for count in exact]) / max(table.rows, 1),",
+        ),
+    },
+}
+
+
+@pytest.mark.parametrize("bug", BUGS)
+def test_planted_wrong_sensitivities_are_caught(case, neighbours, copy_of, bug):
+    change = BUGS[bug]["one-way" if case.name == "one-way" else "pairs"]
+    module = copy_of(case.module, change)
+    with pytest.raises(AssertionError):
+        check_sensitivity(module, case.run, neighbours, case.tables)
