@@ -18,7 +18,7 @@ BLOOD = {"O+": 0.37, "A+": 0.34, "B+": 0.10, "O-": 0.06, "A-": 0.06, "AB+": 0.04
 SMOKING = ("never", "former", "light", "heavy")
 ACTIVITY = ("none", "low", "medium", "high")
 FIRST_DAY, DAYS = np.datetime64("2021-01-01"), 1095
-REMARKS = ("seen by the ward team", "asked for a call back", "came with family", "no remarks, see letter")
+REMARKS = ("seen by the ward team", "asked for a call back", "came with family", "see letter")
 
 SCHEMA = """\
 rows: 20000
@@ -68,6 +68,7 @@ def demo_table(rows: int = 20_000, seed: int = 0) -> pd.DataFrame:
     - readmitted, the label: logit -2.9 + 2.4 ((bmi - 27)/10)^2 + 2.1 diabetic (activity < 2) - 1.2 diabetic
       (activity >= 2) + 1.3 (age > 65)(smoking >= 2) + 0.55 log(1 + nights) + 0.8 (systolic > 140) - 0.5 (cost = 0).
       Diabetes and exercise only count together, and bmi harms on both sides: no straight line finds either.
+    - patient: a number; remarks: a phrase, a bed and a time. Neither tells anything.
 
     The same rows and seed give the same table. `demo_risk` gives the label's true probabilities.
 
@@ -128,7 +129,7 @@ def _draw(rows: int, seed: int) -> tuple[pd.DataFrame, np.ndarray]:
         "admitted": _days(rows, rng),
         "nights": nights,
         "cost": np.minimum(cost, 50_000).round(2),
-        "remarks": rng.choice(REMARKS, rows),
+        "remarks": _remarks(rows, rng),
         "readmitted": _happens(risk, rng),
     }
     return pd.DataFrame(columns), risk
@@ -144,6 +145,11 @@ def _logit(log_odds: np.ndarray) -> np.ndarray:
 
 def _happens(probability: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return rng.random(len(probability)) < probability
+
+
+def _remarks(rows: int, rng: np.random.Generator) -> list[str]:
+    said, bed, hour, minute = rng.choice(REMARKS, rows), *(rng.integers(1, most, rows) for most in (400, 24, 60))
+    return [f"{text}; bed {b}, {h}:{m:02}" for text, b, h, m in zip(said, bed, hour, minute, strict=True)]
 
 
 def _days(rows: int, rng: np.random.Generator) -> np.ndarray:

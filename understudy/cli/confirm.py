@@ -26,10 +26,7 @@ def confirm(
     if not facts:
         screen.say(f"{schema}: every fact is public already; nothing to confirm.")
         return
-    screen.print_table(
-        ("column", "fact", "as read off the rows"),
-        [(name or "(the table)", fact, shown(_value(drafted, name, fact))) for name, fact in facts],
-    )
+    screen.print_table(("column", "as read off the rows"), _by_column(drafted, facts))
     screen.say()
     screen.say(
         f"These {len(facts)} facts came from the private rows. Anyone may see them after a release, and no noise "
@@ -75,8 +72,13 @@ def shown(value: Any) -> str:
     return str(value)
 
 
-def _value(schema: Schema, name: str | None, fact: str) -> Any:
-    return getattr(schema if name is None else schema.columns[name], fact)
+def _by_column(schema: Schema, facts: list[tuple[str | None, str]]) -> list[tuple[str, str]]:
+    told: dict[str, list[str]] = {}
+    for name, fact in facts:
+        stated = schema.as_dict() if name is None else schema.columns[name].facts()
+        value = shown(stated.get(fact, "as usual"))
+        told.setdefault(name or "(the table)", []).append(value if fact == "kind" else f"{fact}: {value}")
+    return [(name, "; ".join(parts)) for name, parts in told.items()]
 
 
 def _agreed() -> bool:

@@ -1,6 +1,7 @@
 """`understudy inspect`: what a model file holds."""
 
 import json as json_text
+from typing import Any
 
 from understudy.cli import screen
 from understudy.cli.options import JsonOption, ModelArgument
@@ -40,7 +41,24 @@ def inspect(model: ModelArgument, json: JsonOption = False) -> None:
     screen.say()
     screen.print_table(
         ("use of the rows", "event"),
-        [(entry.purpose, json_text.dumps(entry.event.to_dict())) for entry in certificate.entries],
+        [(entry.purpose, told(entry.event.to_dict())) for entry in certificate.entries],
     )
     screen.say()
     screen.print_table(("column", "kind"), [(name, column.kind) for name, column in parts.schema.columns.items()])
+
+
+def told(event: Any) -> str:
+    """An event in words.
+
+    >>> told({"type": "self-composed", "event": {"type": "gaussian", "noise_multiplier": 2.0}, "count": 3})
+    'self-composed (gaussian, noise multiplier 2), count 3'
+    """
+    if isinstance(event, list):
+        return "; ".join(map(told, event))
+    words = [event["type"]]
+    for name, value in event.items():
+        if isinstance(value, dict | list):
+            words[0] += f" ({told(value)})"
+        elif name != "type":
+            words.append(f"{name.replace('_', ' ')} {value:.6g}")
+    return ", ".join(words)

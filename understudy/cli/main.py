@@ -22,13 +22,26 @@ app = typer.Typer(
     name="understudy",
     no_args_is_help=True,
     add_completion=False,
+    rich_markup_mode=None,
     # Tracebacks with local variables would show private rows.
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-COMMANDS = (draft, confirm, check, plan, fit, sample, verify, inspect, methods, evaluate, demo)
-for command in COMMANDS:
-    app.command()(guarded(command))
+COMMANDS = {
+    draft: "guess a schema from a table",
+    confirm: "vouch that a schema's facts are public",
+    check: "count cells that do not fit the schema",
+    plan: "tell the noise of a fit in advance",
+    fit: "fit a stand-in within a privacy budget",
+    sample: "draw synthetic rows",
+    verify: "recompute a model's guarantee, without data",
+    inspect: "show what a model file holds",
+    methods: "list the methods and their options",
+    evaluate: "compare synthetic rows with real ones",
+    demo: "everything once, on a made-up table",
+}
+for command, summary in COMMANDS.items():
+    app.command(short_help=summary)(guarded(command))
 
 
 def _show_version(wanted: bool) -> None:

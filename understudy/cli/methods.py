@@ -21,10 +21,10 @@ def methods(json: JsonOption = False) -> None:
     for name, module in modules.items():
         about = describe(module)
         screen.say(f"{name}{' (default)' if name == DEFAULT_METHOD else ''}", style="bold")
-        screen.say(f"  {about['summary']}")
-        for option in about["options"]:
-            default = "a public rule" if option["default"] is None else option["default"]
-            screen.say(f"  --set {option['name']}={default}: {option['help']}")
+        screen.say(about["summary"])
+        rows = [(option["name"], str(option["default"]), option["help"]) for option in about["options"]]
+        if rows:
+            screen.print_table(("option", "default", "what it is"), rows)
         screen.say()
 
 
