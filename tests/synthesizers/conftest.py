@@ -98,15 +98,17 @@ class LoggedLedger(Ledger):
 
 
 class LoggedNoise:
-    """Repeatable noise that writes every draw to a log."""
+    """Repeatable noise that writes every draw to a log, and keeps the last one."""
 
     def __init__(self, seed: int, log: list[tuple]) -> None:
         self.source = Streams.from_seed(seed).noise
         self.log = log
+        self.last = np.zeros(0)
 
     def gaussian_steps(self, scale: float, count: int) -> np.ndarray:
         self.log.append(("gaussian", scale, count))
-        return self.source.gaussian_steps(scale, count)
+        self.last = self.source.gaussian_steps(scale, count)
+        return self.last
 
     def gumbel_argmax(self, scores: np.ndarray, scale: float) -> int:
         self.log.append(("gumbel", scale, len(scores)))
