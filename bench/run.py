@@ -1,0 +1,21 @@
+"""Everything that the bench measures, one after the other: `python -m bench.run` (hours on two cores)."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+STEPS = ("bench.peers.install", "bench.foundation", "bench.speed.rows")
+
+
+def main() -> int:
+    for step in STEPS:
+        print(f"== {step}", flush=True)
+        code = subprocess.run([sys.executable, "-m", step]).returncode
+        if code != 0:
+            return code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
