@@ -135,6 +135,9 @@ def test_a_frame_that_went_through_other_hands(tmp_path):
     made["rank"] = made["rank"].astype(str)
     write_frame(made, SCHEMA, tmp_path / "t.csv")
     assert read_table(tmp_path / "t.csv", SCHEMA).codes("word").tolist() == [1, 5, 4]
+    made["rank"] = ["low", "high", "higher"]
+    with pytest.raises(DataError, match="'rank'"):
+        write_frame(made, SCHEMA, tmp_path / "t.csv")
 
 
 def test_unknown_endings_and_columns(tmp_path):

@@ -193,6 +193,11 @@ columns:
     assert [two.codes(name)[2] for name in ("a", "b")] == [2, 9]
 
 
+def _spoilt(content):
+    middle = len(content) // 2
+    return content[:middle] + bytes(byte ^ 255 for byte in content[middle : middle + 8]) + content[middle + 8 :]
+
+
 SMALL = Schema.loads("columns: {a: {kind: integer, low: 0, high: 9}, b: {kind: boolean}, c: {kind: text}}")
 
 
@@ -225,8 +230,11 @@ def refused(content, said, tmp_path, schema=SMALL, name="t.csv"):
         ('a,b,c\n1,1,x\n2,1,"open\n3,1,x\n4,1,x\n', ["quote", "close or double"]),
         (b"a,b,c\n1,1,x\n\xe9,1,x\n", ["UTF-8", "iconv"]),
         (b"\xe9,b,c\n1,1,x\n", ["UTF-8", "iconv"]),
+        (b"a,b,c\n1,1,caf\xe9\n", ["UTF-8", "iconv"]),
+        (b"a,b,c\n1,caf\xe9\n", ["UTF-8", "iconv"]),
         ("a,b,c\n1,1,x\n".encode("utf-16"), ["UTF-16"]),
         (gzip.compress(b"a,b,c\n" + b"1,1,x\n" * 1000)[:-20], ["damaged or cut off"]),
+        (_spoilt(gzip.compress(b"a,b,c\n" + bytes(range(48, 58)) * 5000)), ["damaged or cut off"]),
         (b"PK\x03\x04rest", ["Excel"]),
         (b"PAR1 is not enough", ["damaged"]),
     ],
@@ -245,6 +253,17 @@ def test_a_literal_quote_inside_a_field_is_no_open_quote(tmp_path):
     assert read_table(tmp_path / "t.csv", SMALL).codes("a").tolist() == [1, 2]
 
 
+@pytest.mark.parametrize("block", [1 << 21, 16, 17, 18, 19])
+def test_utf8_across_blocks(tmp_path, monkeypatch, block):
+    monkeypatch.setattr(sources, "CSV_BLOCK_BYTES", block)
+    schema = Schema.loads("columns: {a: {kind: categorical, values: [é, 数数, 😀]}}")
+    (tmp_path / "t.csv").write_text("a\n" + "é\n数数\n😀\n" * 20, encoding="utf-8")
+    assert read_table(tmp_path / "t.csv", schema).codes("a").tolist() == [0, 1, 2] * 20
+    (tmp_path / "t.csv").write_bytes(b"a\n" + "é\n数数\n😀\n".encode() * 20 + "é".encode()[:1])
+    with pytest.raises(DataError, match="UTF-8"):
+        read_table(tmp_path / "t.csv", schema)
+
+
 def test_rows_longer_than_a_block(tmp_path, monkeypatch):
     monkeypatch.setattr(sources, "CSV_BLOCK_BYTES", 64)
     refused("a,b,c\n1,1," + "x" * 500 + "\n", ["longer than", "quote"], tmp_path)
@@ -259,6 +278,9 @@ def test_paths_that_cannot_be_read(tmp_path):
         read_table(tmp_path / "none.csv", SMALL)
     with pytest.raises(DataError, match="directory"):
         read_table(tmp_path, SMALL)
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(DataError, match="pipe"):
+        read_table(tmp_path / "pipe", SMALL)
     with pytest.raises(DataError, match="path, a DataFrame or an Arrow table, got list"):
         read_table([1, 2], SMALL)
 

@@ -178,7 +178,7 @@ class Real(Numeric):
         steps = (self.high - self.low) / self.resolution
         if steps > MOST_REAL_STEPS:
             raise ValueError("resolution is too fine for these bounds; use a coarser one, or leave it out")
-        if abs(steps - round(steps)) > 1e-6 or round(steps) < 1:
+        if abs(steps - round(steps)) > 1e-6 + 2**-50 * steps or round(steps) < 1:  # the quotient itself is rounded
             raise ValueError(
                 f"high must be low plus a whole number of steps of resolution={self.resolution:g}; move high"
             )

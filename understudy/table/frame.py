@@ -111,6 +111,8 @@ def _plain_values(series: pd.Series, column: Categorical) -> pa.Array:
         indices = series.cat.codes.to_numpy()
     else:
         indices = pd.Index(column.values, dtype=object).get_indexer(pd.Index(series, dtype=object))
+        if np.any((indices < 0) & series.notna().to_numpy()):
+            raise DataError(f"column {series.name!r} holds values that the schema does not declare")
     return values.take(pa.array(indices, mask=indices < 0))
 
 

@@ -3,10 +3,13 @@
 Errors of Arrow's readers quote rows, so none of them is passed on or chained.
 """
 
+import codecs
 import csv
 import gzip
 import io
 import os
+import stat
+import zlib
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
@@ -20,10 +23,12 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from understudy.errors import DataError
+from understudy.schema.fields import is_text
 
 CELLS_PER_BLOCK = 1 << 21
 CSV_BLOCK_BYTES = 1 << 21
 HEADER_BYTES = 1 << 20
+BROKEN = (pa.ArrowException, OSError, EOFError, ValueError, zlib.error)  # what reading a damaged file may raise
 DELIMITERS = ",;\t|"
 UTF8_REMEDY = "save it as UTF-8 (for instance with `iconv -f latin1 -t utf-8`)"
 
@@ -69,12 +74,13 @@ def _open_path(path: Path, expected: Collection[str]) -> Source:
     problem = ""
     start = b""
     try:
-        with path.open("rb") as file:
-            start = file.read(4)
+        if stat.S_ISREG(path.stat().st_mode):
+            with path.open("rb") as file:
+                start = file.read(4)
+        else:
+            problem = "it is a directory or a pipe; give one CSV or Parquet file"
     except FileNotFoundError:
         problem = "there is no such file"
-    except IsADirectoryError:
-        problem = "it is a directory; give one CSV or Parquet file"
     except OSError as error:
         problem = f"it cannot be read ({error.strerror})"
     if problem:
@@ -175,7 +181,7 @@ def _told(read: Callable[[], Any], message: str) -> Any:
     """What `read` gives; its errors, which may quote private rows, are replaced by the message."""
     try:
         return read()
-    except (pa.ArrowException, OSError, EOFError, ValueError):
+    except BROKEN:
         pass
     raise DataError(message)
 
@@ -185,8 +191,9 @@ class CsvSource(Source):
 
     def __init__(self, label: str, path: Path, expected: Collection[str], *, is_gzip: bool) -> None:
         self._path, self._is_gzip = path, is_gzip
-        start = self._start(label)
-        self._delimiter, self._header = _sniff(label, start, expected)
+        self._delimiter, self._header = _sniff(label, self._start(label), expected)
+        if not all(is_text(name) for name in self._header):
+            raise DataError(f"{label}: must be UTF-8; {UTF8_REMEDY}")
         super().__init__(label, [name.strip() for name in self._header])
         if "" in self.names:
             place = self.names.index("") + 1
@@ -205,25 +212,22 @@ class CsvSource(Source):
             raise DataError(f"{label}: must be UTF-8, but it is UTF-16; save it as UTF-8")
         if not start.strip(b"\xef\xbb\xbf\r\n\t "):
             raise DataError(f"{label}: the file is empty; it needs a header and rows")
-        header = start.removeprefix(b"\xef\xbb\xbf").lstrip(b"\r\n")
-        try:
-            return header[: header.rfind(b"\n") + 1 or None].decode("utf-8")
-        except UnicodeDecodeError:
-            pass
-        raise DataError(f"{label}: must be UTF-8; {UTF8_REMEDY}")
+        return start.removeprefix(b"\xef\xbb\xbf").lstrip(b"\r\n").decode("utf-8", "surrogateescape")
 
     def blocks(self, columns: Collection[str]) -> Iterator[Block]:
         self.ragged.clear()
         raw = {self._header[self.names.index(name)]: name for name in columns}
         with self._open() as file:
-            watched = _QuoteCounter(file)
+            watched = _Watched(file)
             problem: list[str] = []
             reader = self._attempt(lambda: self._reader(watched, list(raw)), problem)
             while not problem:
                 batch = self._attempt(lambda: _next_batch(reader), problem)
-                if batch is None:
+                if batch is None or not watched.is_utf8:
                     break
                 yield {name: batch.column(field) for field, name in raw.items()}
+        if not watched.is_utf8:
+            raise DataError(f"{self.label}: must be UTF-8; {UTF8_REMEDY}")
         if problem:
             raise DataError(f"{self.label}: {problem[0]}")
         if watched.quotes % 2 and self._ends_in_quotes():
@@ -258,15 +262,13 @@ class CsvSource(Source):
     def _attempt(self, read: Callable[[], Any], problem: list[str]) -> Any:
         try:
             return read()
-        except (pa.ArrowException, OSError, EOFError) as error:
+        except BROKEN as error:
             said = str(error)
-            if "UTF8" in said:
-                problem.append(f"must be UTF-8; {UTF8_REMEDY}")
-            elif "Empty CSV" in said:
+            if "Empty CSV" in said:
                 problem.append("it is empty; it needs at least one row")
             elif "straddl" in said or "block size" in said:
                 problem.append(f"a row is longer than {CSV_BLOCK_BYTES >> 20} MB; is a quote left open?")
-            elif isinstance(error, pa.ArrowException) and not isinstance(error, OSError):
+            elif isinstance(error, pa.ArrowException):
                 problem.append("it is not a CSV file that can be read; check its quotes and delimiter")
             else:
                 problem.append("the file is damaged or cut off; write it again")
@@ -274,12 +276,14 @@ class CsvSource(Source):
 
     def _ends_in_quotes(self) -> bool:
         with self._open() as file, io.TextIOWrapper(file, encoding="utf-8-sig", errors="replace", newline="") as text:
-            csv.field_size_limit(2**31 - 1)
+            before = csv.field_size_limit(2**31 - 1)
             try:
                 for _ in csv.reader(text, delimiter=self._delimiter, strict=True):
                     pass
             except csv.Error as error:
                 return "end of data" in str(error)
+            finally:
+                csv.field_size_limit(before)
         return False
 
 
@@ -290,20 +294,32 @@ def _next_batch(reader: pa.csv.CSVStreamingReader) -> pa.RecordBatch | None:
         return None
 
 
-class _QuoteCounter(io.RawIOBase):
-    """Passes a file on and counts its quotes: an odd number tells that one may have been left open."""
+class _Watched(io.RawIOBase):
+    """Passes a file on, character by whole character, and notes what Arrow's reader would not tell.
+
+    An odd number of quotes means that one may have been left open. Bytes that are not UTF-8 end the file here: Arrow
+    would let them pass in columns that are not read, and its handler of ragged rows fails on them.
+    """
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
+        self._rest = b""  # the first bytes of a character that goes on in the next chunk
         self.quotes = 0
+        self.is_utf8 = True
 
     def readable(self) -> bool:
         return True
 
     def read(self, size: int = -1) -> bytes:
-        chunk = self._file.read(size)
+        fresh = self._file.read(max(size - len(self._rest), 1)) if self.is_utf8 else b""
+        chunk = self._rest + fresh
+        try:
+            complete = codecs.utf_8_decode(chunk, "strict", not fresh)[1]
+        except UnicodeDecodeError:
+            self.is_utf8, complete, chunk = False, 0, b""
+        self._rest = chunk[complete:]
         self.quotes += chunk.count(b'"')
-        return chunk
+        return chunk[:complete]
 
 
 def _sniff(label: str, start: str, expected: Collection[str]) -> tuple[str, list[str]]:
