@@ -29,7 +29,7 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
     def run(*arguments: Any, **options: Any) -> None:
         code = 0
         try:
-            with _own_warnings_only():
+            with _own_warnings_only(), _no_stray_tracebacks():
                 command(*arguments, **options)
         except (typer.Exit, typer.Abort, BrokenPipeError):
             raise
@@ -86,3 +86,15 @@ def _own_warnings_only() -> Iterator[None]:
         warnings.simplefilter("always")
         warnings.showwarning = show
         yield
+
+
+@contextmanager
+def _no_stray_tracebacks() -> Iterator[None]:
+    """Exceptions that Python can only ignore (inside a library's callback, a finaliser) would else be printed whole."""
+    usual = sys.unraisablehook
+    if not debug.get():
+        sys.unraisablehook = lambda _: None
+    try:
+        yield
+    finally:
+        sys.unraisablehook = usual
