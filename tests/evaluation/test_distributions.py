@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 
 from understudy.errors import OptionError
-from understudy.evaluation.cells import equal_cut, quantile_cut
+from understudy.evaluation.cells import cell_labels, cut_tables, equal_cut, quantile_cut
 from understudy.evaluation.distributions import (
     dimension_wise_probability,
     jsd,
@@ -18,7 +18,9 @@ from understudy.evaluation.distributions import (
     wasserstein,
 )
 from understudy.evaluation.divergences import joint_tv_distance, wasserstein1
+from understudy.evaluation.inputs import open_table
 from understudy.schema import Schema
+from understudy.table.cells import cells_of
 
 
 def brute_force_tvd(real: pd.DataFrame, other: pd.DataFrame, columns: list[str]) -> float:
@@ -93,8 +95,22 @@ def test_values_that_no_real_row_reaches_share_no_cell_with_real_ones():
 def test_public_bins_are_used_where_the_schema_has_them():
     schema = Schema(columns={"x": {"kind": "integer", "low": 0, "high": 100, "bins": [50]}})
     real = pd.DataFrame({"x": [10, 20, 60, 70]})
-    assert tvd(real, pd.DataFrame({"x": [0, 50, 51, 100]}), schema, order=1).value == 0.0
-    assert tvd(real, pd.DataFrame({"x": [0, 50, 1, 2]}), schema, order=1).value == 0.5
+    assert tvd(real, pd.DataFrame({"x": [0, 49, 50, 100]}), schema, order=1).value == 0.0
+    assert tvd(real, pd.DataFrame({"x": [0, 49, 1, 2]}), schema, order=1).value == 0.5
+    assert one_way(real, real, schema)["x"]["cells"] == ["below 50", "from 50"]
+
+
+def test_public_bins_are_those_of_the_table_room():
+    for facts in ({"kind": "integer", "low": -3, "high": 9}, {"kind": "real", "low": -3, "high": 9, "resolution": 0.5}):
+        schema = Schema(columns={"x": {**facts, "bins": [-1.0, 2.2, 9.0]}})
+        values = np.arange(-3, 9.1, facts.get("resolution", 1))
+        view = open_table(pd.DataFrame({"x": values}), schema, role="real")
+        mine = cut_tables(view, view, None).real["x"]
+        cells = cells_of(schema.columns["x"])
+        expected = cells.bins[np.arange(len(values))]
+        np.testing.assert_array_equal(
+            np.unique(mine, return_inverse=True)[1], np.unique(expected, return_inverse=True)[1]
+        )
 
 
 def test_huge_integers_stay_exact():
@@ -179,3 +195,16 @@ def test_histograms_sum_to_one_and_agree_with_the_distance(real, synthetic, sche
         assert sum(column["real"]) == pytest.approx(1.0)
         gap = np.abs(np.array(column["real"]) - np.array(column["synthetic"])).sum() / 2
         assert gap == pytest.approx(distances[name]) == pytest.approx(column["distance"])
+        assert len(column["cells"]) == len(column["real"]) == len(column["synthetic"])
+
+
+def test_cells_are_named_for_a_reader(real, schema):
+    view = open_table(real, schema, role="real")
+    cut = cut_tables(view, view, None, bins=4)
+    assert cell_labels(view.facts["town"], None) == ["Aachen", "Bern", "Córdoba", "Žilina", "(missing)", "(outside)"]
+    days = cell_labels(view.facts["seen"], cut.cuts["seen"])
+    assert days[0].startswith("up to 2020-0")
+    assert days[-1] == "(missing)"
+    for name, cuts in cut.cuts.items():
+        assert len(cell_labels(view.facts[name], cuts)) == cut.sizes[name]
+    assert any(label == "above 90" for label in cell_labels(view.facts["age"], cut.cuts["age"]))

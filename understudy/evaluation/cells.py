@@ -1,19 +1,24 @@
 """Columns cut into few cells, along what is public or along the real rows, so that tables can be counted."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.evaluation.view import View
+from understudy.evaluation.view import Facts, View
 
 
 @dataclass(frozen=True)
 class Cut:
-    """Edges of a numeric column: cell i holds edges[i-1] < code <= edges[i]; the last cell is for missing."""
+    """Edges of a numeric column: cell i holds edges[i-1] < code <= edges[i]; the last cell is for missing.
+
+    With `left_closed`, as public bins are, a code on an edge belongs to the cell that begins there.
+    """
 
     edges: NDArray
     missing: int
+    left_closed: bool = False
 
     @property
     def size(self) -> int:
@@ -24,7 +29,7 @@ class Cut:
             absent = np.isnan(codes)
         else:
             absent = codes == self.missing
-        cells = np.searchsorted(self.edges, codes, side="left").astype(np.int32)
+        cells = np.searchsorted(self.edges, codes, side="right" if self.left_closed else "left").astype(np.int32)
         cells[absent] = len(self.edges) + 1
         return cells
 
@@ -74,9 +79,13 @@ def equal_cut(codes: NDArray, missing: int, bins: int) -> Cut:
 
 @dataclass(frozen=True)
 class CellTables:
-    """Two or three tables with every column as cells of one shared partition."""
+    """Two or three tables with every column as cells of one shared partition.
+
+    `cuts` has the edges of the columns that were cut; the cells of the others are their values, missing and outside.
+    """
 
     sizes: dict[str, int]
+    cuts: dict[str, Cut]
     real: dict[str, NDArray]
     synthetic: dict[str, NDArray]
     holdout: dict[str, NDArray] | None
@@ -89,6 +98,7 @@ def cut_tables(real: View, synthetic: View, holdout: View | None, *, bins: int =
     With `equal`, every column is cut into `bins` equal parts between the real minimum and maximum (the NIST score).
     """
     sizes: dict[str, int] = {}
+    cuts: dict[str, Cut] = {}
     cells: tuple[dict, dict, dict] = ({}, {}, {})
     for name, facts in real.facts.items():
         codes = real.codes[name]
@@ -99,14 +109,36 @@ def cut_tables(real: View, synthetic: View, holdout: View | None, *, bins: int =
             if equal:
                 cut = equal_cut(codes, facts.missing, bins)
             elif facts.edges is not None:
-                cut = Cut(np.asarray(facts.edges), facts.missing)
+                cut = Cut(np.asarray(facts.edges), facts.missing, left_closed=True)
             else:
                 cut = quantile_cut(codes, facts.missing, bins)
             sizes[name], apply = cut.size, cut
+            cuts[name] = cut
         for view, into in zip((real, synthetic, holdout), cells, strict=True):
             if view is not None:
                 into[name] = apply(view.codes[name])
-    return CellTables(sizes, cells[0], cells[1], cells[2] if holdout is not None else None)
+    return CellTables(sizes, cuts, cells[0], cells[1], cells[2] if holdout is not None else None)
+
+
+def cell_labels(facts: Facts, cut: Cut | None) -> list[str]:
+    """What a plot writes below each cell."""
+    if cut is None:
+        return [facts.label(code) for code in range(facts.size + 2)]
+    # Codes are steps above the lower bound; the edges of a column held as floats are values already.
+    step = 1.0 if facts.size is None else (facts.high - facts.low) / max(facts.size - 1, 1)
+    offset = 0.0 if facts.size is None else facts.low
+    ends = [_text(facts, offset + float(edge) * step) for edge in cut.edges]
+    below, above = ("below", "from") if cut.left_closed else ("up to", "above")
+    if not ends:
+        return ["all", "(missing)"]
+    between = [f"{first} to {last}" for first, last in pairwise(ends)]
+    return [f"{below} {ends[0]}", *between, f"{above} {ends[-1]}", "(missing)"]
+
+
+def _text(facts: Facts, value: float) -> str:
+    if facts.kind == "datetime":
+        return str(np.datetime64(round(value), "s")).removesuffix("T00:00:00")
+    return f"{value:.6g}" if facts.kind == "real" else str(round(value))
 
 
 def _unchanged(codes: NDArray) -> NDArray:

@@ -1,11 +1,12 @@
 """Metrics that count: marginals of one, two and three columns. No model is fitted."""
 
 from math import log
+from typing import Any
 
 import numpy as np
 
 from understudy.errors import OptionError
-from understudy.evaluation.cells import CellTables, cut_tables
+from understudy.evaluation.cells import CellTables, cell_labels, cut_tables
 from understudy.evaluation.choices import column_sets
 from understudy.evaluation.compare import Part, Scale, against_holdout, mean
 from understudy.evaluation.divergences import (
@@ -255,18 +256,22 @@ def _constant(view: View, name: str) -> bool:
     return bool((codes == codes[0]).all() or view.absent(name).all())
 
 
-def one_way(real: Source, synthetic: Source, schema: Schema, *, bins: int = 20) -> dict[str, dict[str, list]]:
-    """Histograms of every column for plots: the cells, and their share in the real and in the other table.
+def one_way(real: Source, synthetic: Source, schema: Schema, *, bins: int = 20) -> dict[str, dict[str, Any]]:
+    """Histograms of every column for plots: the cells, their share in the real and in the other table, the distance.
 
-    The distance of these histograms is `tvd(..., order=1)`.
+    Cells that neither table fills are left out. The mean of the distances is `tvd(..., order=1)`.
     """
     r, s, _ = open_tables(real, synthetic, schema, None)
     tables = cut_tables(r, s, None, bins=bins)
-    return {
-        name: {
-            "real": shares(tables.real[name], size).tolist(),
-            "synthetic": shares(tables.synthetic[name], size).tolist(),
+    histograms = {}
+    for name, size in tables.sizes.items():
+        mine, theirs = shares(tables.real[name], size), shares(tables.synthetic[name], size)
+        filled = (mine > 0) | (theirs > 0)
+        labels = cell_labels(r.facts[name], tables.cuts.get(name))
+        histograms[name] = {
+            "cells": [label for label, kept in zip(labels, filled, strict=True) if kept],
+            "real": mine[filled].tolist(),
+            "synthetic": theirs[filled].tolist(),
             "distance": tv_distance(tables.real[name], tables.synthetic[name], size=size),
         }
-        for name, size in tables.sizes.items()
-    }
+    return histograms

@@ -1,5 +1,6 @@
 """From frames and files to the coded tables that metrics compare, through the schema."""
 
+import math
 from os import PathLike
 from typing import Any
 
@@ -102,7 +103,8 @@ def column_facts(name: str, column: Column, codec: codecs.Codec) -> Facts:
         return Facts(name, column.kind, False, codec.size, (), low, high)
     edges = column.bins
     if edges is not None and codec.size is not None:
-        edges = tuple((edge - low) / step for edge in edges)
+        # The code of the first step at or above the edge, which is where the table room's cells begin a bin too.
+        edges = tuple(math.ceil((edge - low) / step - 1e-9) for edge in edges)
     return Facts(name, column.kind, False, codec.size, (), low, high, column.log, edges)
 
 

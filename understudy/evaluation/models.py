@@ -61,7 +61,9 @@ def classify(name: str, rows: NDArray, labels: NDArray, test: NDArray, classes: 
         return Prediction(None, f"at least {FEWEST_ROWS} training rows, and two a class, are needed")
     # Early stopping sets a tenth of the rows aside, and wants every class on both sides.
     lonely = np.bincount(renumbered).min() < 2 or len(labels) < 10 * len(seen)
-    model, converged = _fit(_classifier(name, seed, early_stopping=not lonely), rows, renumbered)
+    # Boosting grows a tree a class and round: with many classes, fewer rounds.
+    rounds = max(10, min(100, 1000 // len(seen)))
+    model, converged = _fit(_classifier(name, seed, early_stopping=not lonely, rounds=rounds), rows, renumbered)
     if hasattr(model, "predict_proba"):
         found = model.predict_proba(test)
     else:
@@ -93,7 +95,7 @@ def _fit(model: Any, rows: NDArray, target: NDArray) -> tuple[Any, bool]:
     return model, steps is None or int(np.max(steps)) < last.max_iter
 
 
-def _classifier(name: str, seed: int, *, early_stopping: bool) -> Any:
+def _classifier(name: str, seed: int, *, early_stopping: bool, rounds: int) -> Any:
     from sklearn import ensemble, naive_bayes
     from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
     from sklearn.linear_model import LogisticRegression
@@ -113,7 +115,7 @@ def _classifier(name: str, seed: int, *, early_stopping: bool) -> Any:
         "adaboost": lambda: ensemble.AdaBoostClassifier(random_state=seed),
         "bagging": lambda: ensemble.BaggingClassifier(random_state=seed),
         "random_forest": lambda: ensemble.RandomForestClassifier(random_state=seed),
-        "gradient_boosting": lambda: ensemble.GradientBoostingClassifier(random_state=seed),
+        "gradient_boosting": lambda: ensemble.GradientBoostingClassifier(random_state=seed, n_estimators=rounds),
         # Early stopping: the default runs for minutes on an ordinary table and ends no better.
         "mlp": lambda: _scaled(
             MLPClassifier(
@@ -123,7 +125,7 @@ def _classifier(name: str, seed: int, *, early_stopping: bool) -> Any:
                 max_iter=100 if early_stopping else 30,
             )
         ),
-        "xgboost": lambda: _xgboost(seed),
+        "xgboost": lambda: _xgboost(seed, rounds),
     }
     return makers[name]()
 
@@ -146,10 +148,10 @@ def _regressor(name: str, seed: int) -> Any:
     return makers[name]()
 
 
-def _xgboost(seed: int) -> Any:
+def _xgboost(seed: int, rounds: int) -> Any:
     from xgboost import XGBClassifier
 
-    return XGBClassifier(random_state=seed, n_jobs=1)
+    return XGBClassifier(random_state=seed, n_jobs=1, n_estimators=rounds)
 
 
 def _scaled(model: Any) -> Any:
