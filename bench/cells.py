@@ -55,13 +55,12 @@ def peer(runner: str, method: str) -> Method:
     return Method(f"{runner} {method}", runner, method)
 
 
-@cache
 def version(runner: str) -> str:
     """What a runner's outcome depends on: for ours the package's source, for a peer its packages and its runner."""
     if runner == "ours":
         rooms = ("schema", "table", "privacy", "training", "synthesizers")
         files = [file for room in rooms for file in sorted((ROOT / "understudy" / room).rglob("*.py"))]
-        files.append(ROOT / "bench" / "ours.py")
+        files += [ROOT / "bench" / "ours.py", ROOT / "bench" / "peers" / "common.py"]
         text = ""
     else:
         files = [ROOT / "bench" / "peers" / name for name in (f"run_{runner}.py", "common.py", "domain.py")]

@@ -1,6 +1,7 @@
 """What peers are told, how cells are run and kept, and what the referee sees in tables whose quality is known."""
 
 import json
+import subprocess
 import sys
 
 import numpy as np
@@ -127,9 +128,17 @@ def test_a_cell_is_fitted_in_its_own_process_and_judged(data, stand_in):
     cell = run_cell(data, stand_in("resample"), 0, **BUDGET, cpu_seconds=60)
     assert cell["status"] == "ok"
     assert cell["fit_seconds"] == 0.5
-    assert cell["peak_mib"] > 20
+    assert 20 < cell["peak_mib"] < 2000
     assert cell["cpu_seconds"] > 0
     assert cell["tvd2"] < cell["tvd2_real"]  # drawn from the training rows themselves
+
+
+def test_peak_memory_is_the_programs_own():
+    """A child of a large process must not be charged for its parent."""
+    ballast = np.ones(60_000_000)  # 480 MB
+    command = [sys.executable, "-c", "import common; print(common.peak_mib())"]
+    done = subprocess.run(command, cwd=foundation.ROOT / "bench" / "peers", capture_output=True, text=True, check=True)
+    assert 20 < float(done.stdout) < 400 < ballast.nbytes / 2**20
 
 
 def test_failures_and_time_outs_are_outcomes(data, stand_in):
