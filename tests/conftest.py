@@ -1,6 +1,11 @@
-"""What all tests share: how property tests run."""
+"""What all tests share: how property tests run, and how JAX compiles."""
+
+import os
 
 from hypothesis import HealthCheck, settings
+
+# Most of a short fit is compiling it: without LLVM's optimiser the same program compiles in half the time.
+os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
 
 # A busy machine is no counterexample: no deadline, and no complaint about slow data.
 settings.register_profile("understudy", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
