@@ -13,7 +13,15 @@ from hypothesis import strategies as st
 from understudy.errors import DataError
 from understudy.schema import Boolean, Categorical, Datetime, Id, Integer, Ordinal, Real
 from understudy.table import parse
-from understudy.table.codec import CLIPPED, MISSING, NOT_BOOLEAN, OUTSIDE, codec, float32_bounds, smallest_dtype
+from understudy.table.codec import (
+    CLIPPED,
+    MISSING,
+    NOT_BOOLEAN,
+    OUTSIDE,
+    codec,
+    float32_bounds,
+    smallest_dtype,
+)
 from understudy.table.sources import open_source
 
 SPAN = {"low": "2019-01-01", "high": "2023-12-31"}
@@ -38,6 +46,8 @@ COLUMNS = {
     "integer as float": Integer(low=-5, high=400, dtype="float32", missing=True),
     "real": Real(low=-1.5, high=2.5),
     "real with missing": Real(low=0.1, high=0.7, missing=True),
+    "real of all sizes": Real(low=-3e38, high=3e38, missing=True),
+    "real near one": Real(low=1 - 1e-5, high=1 + 1e-5),
     "real in steps": Real(low=-1.3, high=250, resolution=0.1, missing=True),
     "real in thirds": Real(low=0, high=2, resolution=1 / 3),
     "real in tiny steps": Real(low=0, high=1e9, resolution=1e-4),

@@ -14,8 +14,9 @@ import pytest
 from understudy.errors import DataError
 from understudy.schema import Schema
 from understudy.table import frame as frames
-from understudy.table.frame import frame, write_frame, written_whole
+from understudy.table.frame import frame, write_frame
 from understudy.table.read import read_table
+from understudy.table.written import written_whole
 
 SCHEMA = Schema.loads("""
 columns:
@@ -91,6 +92,13 @@ columns:
     assert (tmp_path / "t.csv").read_text() == (
         'word,whole,german,day,"odd, name"\nplain,,02.01.2020,2020-01-02,false\n,3,03.01.2020,2020-01-03,true\n'
     )
+
+
+def test_csv_shows_no_digits_beyond_single_precision(tmp_path):
+    schema = Schema.loads("columns: {a: {kind: real, low: 0, high: 1}}")
+    write_frame(frame(schema, {"a": np.array([0.1, 0.7], dtype=np.float32)}), schema, tmp_path / "t.csv")
+    assert (tmp_path / "t.csv").read_text() == "a\n0.1\n0.7\n"
+    assert read_table(tmp_path / "t.csv", schema).codes("a").tolist() == np.float32([0.1, 0.7]).tolist()
 
 
 def test_equal_rows_give_equal_gzip_files(tmp_path):

@@ -14,9 +14,9 @@ import pyarrow as pa
 
 from understudy.schema import Schema
 from understudy.table.codec import CLIPPED
-from understudy.table.frame import written_whole
 from understudy.table.read import RAGGED, Finding, check_names, codecs, encoded_blocks, told
 from understudy.table.sources import Source, open_source
+from understudy.table.written import written_whole
 
 MOST_WRITTEN = 10_000
 

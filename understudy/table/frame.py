@@ -4,9 +4,7 @@ import csv
 import gzip
 import io
 import os
-import secrets
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -21,6 +19,7 @@ from understudy.schema import Datetime, Id, Integer, Real, Schema
 from understudy.schema.columns import Categorical, Column
 from understudy.table.codec import codec
 from understudy.table.sources import listed
+from understudy.table.written import written_whole
 
 ROWS_PER_PART = 1 << 17
 SPECIAL = frozenset('",\r\n')
@@ -56,26 +55,6 @@ def write_frame(table: pd.DataFrame, schema: Schema, path: str | os.PathLike[str
         write(table, schema, file, name)
 
 
-@contextmanager
-def written_whole(path: Path, *, mode: int = 0o666) -> Iterator[IO[bytes]]:
-    """A file that takes its name only when all of it is written; `mode` are its permissions before the umask."""
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    problem = ""
-    try:
-        with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-    except OSError as error:
-        problem = error.strerror or "it cannot be written"
-    finally:
-        with suppress(OSError):
-            os.unlink(beside)
-    if problem:
-        raise DataError(f"output {str(path)!r}: {problem}; nothing was written, choose another place")
-
-
 def _parts(table: pd.DataFrame, schema: Schema, *, as_text: bool) -> Iterator[pa.Table]:
     columns = {name: schema.columns[name] for name in table.columns}
     for first in range(0, max(len(table), 1), ROWS_PER_PART):
@@ -92,6 +71,8 @@ def arrow_column(series: pd.Series, column: Column, *, as_text: bool) -> pa.Arra
             return pa.array(series.dt.strftime(column.format), from_pandas=True, type=pa.string())
         times = pa.array(series, from_pandas=True).cast(pa.timestamp("s"))
         return times.cast(pa.date32()) if column.resolution == "day" else times
+    if isinstance(column, Real) and column.resolution is None and as_text:
+        return pa.array(series, from_pandas=True, type=pa.float32())  # no more digits than the codes hold
     if isinstance(column, Real):
         return pa.array(series, from_pandas=True, type=pa.from_numpy_dtype(column.dtype or "float64"))
     if isinstance(column, Integer):
