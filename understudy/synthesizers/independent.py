@@ -13,7 +13,7 @@ from understudy.progress import Progress
 from understudy.schema import Schema
 from understudy.synthesizers.draw import systematic
 from understudy.synthesizers.evidence import Pieces, conditions
-from understudy.synthesizers.one_way import fine_cells, release_one_way
+from understudy.synthesizers.one_way import check_tables, fine_cells, release_one_way
 from understudy.table.cells import Cells
 from understudy.table.table import Table
 
@@ -56,7 +56,9 @@ class Released:
     @classmethod
     def from_parts(cls, schema: Schema, arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> "Released":
         fine = {name: arrays[f"fine.{number}"] for number, name in enumerate(schema.modelled)}
-        return cls(schema, fine, int(facts["rows"]))
+        released = cls(schema, fine, int(facts["rows"]))
+        check_tables(released.cells, fine)
+        return released
 
     @cached_property
     def cells(self) -> dict[str, Cells]:

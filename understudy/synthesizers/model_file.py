@@ -3,6 +3,7 @@
 import json
 import math
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -94,9 +95,10 @@ def refusing_damage(path: str | PathLike[str], *more: type[Exception]) -> Iterat
         problem = "there is no such file; `understudy fit` writes one"
     except OSError as error:
         problem = f"it cannot be read ({error.strerror})"
-    except (zipfile.BadZipFile, EOFError):
+    except (zipfile.BadZipFile, zlib.error, EOFError):
         problem = "it is not a model file, or it is cut short; ask for it again"
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, SchemaError, *more):
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, RuntimeError, SchemaError, *more):
+        # Among the RuntimeErrors: too deeply nested JSON, and members that are encrypted or packed in unknown ways.
         problem = "its contents are damaged or from another version; ask for it again"
     if problem:
         raise ModelFileError(f"model {str(path)!r}: {problem}")

@@ -1,6 +1,7 @@
 """One-way tables of every column at fine public resolution, released together."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +24,14 @@ class OneWay:
     counts: dict[str, np.ndarray]
     total: float
     noise: float
+
+
+def check_tables(cells: Mapping[str, Cells], counts: Mapping[str, np.ndarray]) -> None:
+    """Refuses tables that no release could have made, such as those of a damaged file."""
+    for name, c in cells.items():
+        table = counts[name]
+        if table.shape != (c.count,) or not (np.isfinite(table) & (table >= 0)).all() or not table.sum() > 0:
+            raise ValueError(f"column {name!r}: must have {c.count} counts that are not negative")
 
 
 def fine_cells(schema: Schema) -> dict[str, Cells]:

@@ -11,7 +11,7 @@ from understudy.errors import OptionError
 from understudy.schema import Schema
 from understudy.synthesizers.draw import systematic, systematic_by_group
 from understudy.synthesizers.evidence import Pieces, conditions
-from understudy.synthesizers.one_way import fine_cells
+from understudy.synthesizers.one_way import check_tables, fine_cells
 from understudy.table.cells import Cells
 
 ROWS_PER_DRAW = 1 << 17
@@ -48,7 +48,7 @@ class Released:
     @classmethod
     def from_parts(cls, schema: Schema, arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> "Released":
         names = list(schema.modelled)
-        return cls(
+        released = cls(
             schema=schema,
             weights=arrays["weights"],
             probabilities=arrays["probabilities"],
@@ -57,6 +57,26 @@ class Released:
             label=facts["label"],
             rows=int(facts["rows"]),
         )
+        check_tables(released.cells, released.fine)
+        released._check()
+        return released
+
+    def _check(self) -> None:
+        """Refuses parts that do not make a mixture together, such as those of a damaged file."""
+        if list(self.groups) != [name for name in self.schema.modelled if name != self.label]:
+            raise ValueError("groups: must be there for every column but the label")
+        for name, groups in self.groups.items():
+            if len(groups) != self.cells[name].count or set(groups.tolist()) != set(range(groups.max() + 1)):
+                raise ValueError(f"column {name!r}: must have a coarse code for every cell, numbered without gaps")
+        classes = 1 if self.label is None else self.cells[self.label].count
+        codes = sum(groups.max() + 1 for groups in self.groups.values())
+        if self.weights.ndim != 2 or len(self.weights) != classes:
+            raise ValueError(f"weights: must have {classes} rows")
+        if self.probabilities.shape != (*self.weights.shape, codes):
+            raise ValueError("probabilities: must have the shape of the weights, by all coarse codes")
+        for shares in (self.weights.reshape(1, -1), *self.columns.values()):
+            if not (shares >= 0).all() or not np.allclose(shares.sum(axis=1), 1, atol=1e-3):
+                raise ValueError("weights and probabilities: must not be negative, and must sum to 1")
 
     @cached_property
     def cells(self) -> dict[str, Cells]:
