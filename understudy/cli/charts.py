@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from understudy.demo import ACTIVITY, REGIONS
-from understudy.table.frame import written_whole
+from understudy.table.written import written_whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -76,7 +76,9 @@ def dependence(table: Mapping[str, np.ndarray]) -> np.ndarray:
 
 
 def _cramers_v(first: np.ndarray, second: np.ndarray) -> float:
-    counts = pd.crosstab(first, second).to_numpy()
+    shape = int(first.max()) + 1, int(second.max()) + 1
+    counts = np.bincount(np.ravel_multi_index((first, second), shape), minlength=shape[0] * shape[1]).reshape(shape)
+    counts = counts[counts.any(axis=1)][:, counts.any(axis=0)]
     n, (rows, columns) = counts.sum(), counts.shape
     if min(rows, columns) < 2:
         return 0.0

@@ -26,16 +26,16 @@ def confirm(
     if not facts:
         screen.say(f"{schema}: every fact is public already; nothing to confirm.")
         return
-    screen.print_table(("column", "as read off the rows"), _by_column(drafted, facts))
+    screen.print_table(("column", "marked as read off the rows"), _by_column(drafted, facts))
     screen.say()
     screen.say(
-        f"These {len(facts)} facts came from the private rows. Anyone may see them after a release, and no noise "
-        "covers them: a rare category or the largest value can point at a person."
+        f"These {len(facts)} facts are marked as read off private rows. Anyone may see them after a release, and no "
+        "noise covers them: a rare category or the largest value can point at a person."
     )
     if not yes and not _agreed():
         screen.note("not confirmed; nothing was written. Put public facts in their place, and run this again")
         raise typer.Exit(1)
-    from understudy.table.frame import written_whole
+    from understudy.table.written import written_whole
 
     text = schema.read_bytes().decode("utf-8-sig")
     with written_whole(schema) as file:

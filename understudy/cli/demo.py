@@ -85,7 +85,7 @@ def _make_folder(path: Path) -> None:
 
 
 def _write_inputs(folder: Path, real: "pd.DataFrame", schema: str) -> None:
-    from understudy.table.frame import written_whole
+    from understudy.table.written import written_whole
 
     with written_whole(folder / "patients.csv") as file:
         real.to_csv(file, index=False)
@@ -94,7 +94,8 @@ def _write_inputs(folder: Path, real: "pd.DataFrame", schema: str) -> None:
 
 
 def _write_outputs(folder: Path, model: "Model", synthetic: "pd.DataFrame") -> None:
-    from understudy.table.frame import write_frame, written_whole
+    from understudy.table.frame import write_frame
+    from understudy.table.written import written_whole
 
     model.save(folder / "model.understudy")
     write_frame(synthetic, model.schema, folder / "synthetic.csv")

@@ -24,7 +24,7 @@ def draft(
         raise OptionError(f"output {str(output)!r}: there is a schema already; --force replaces it")
     from understudy.table.draft import HEADER
     from understudy.table.draft import draft as guess
-    from understudy.table.frame import written_whole
+    from understudy.table.written import written_whole
 
     schema = guess(table)
     text = schema.dumps(style="json") if output.suffix == ".json" else schema.dumps(header=HEADER)
