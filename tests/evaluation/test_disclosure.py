@@ -9,6 +9,7 @@ from understudy.evaluation.disclosure import dcr_share, exact_copies
 from understudy.evaluation.encoding import Encoder
 from understudy.evaluation.inputs import open_table
 from understudy.evaluation.neighbours import nearest, nearest_without, points
+from understudy.schema import Schema
 
 
 def test_nearest_is_brute_force_in_any_block(monkeypatch):
@@ -60,6 +61,13 @@ def test_missing_numbers_and_signed_zeros_are_equal_cells(schema, real):
     assert exact_copies(first, second, schema).value == 1.0
     first, second = real.iloc[[0]].assign(wage=np.nan), real.iloc[[0]].assign(wage=None)
     assert exact_copies(first, second, schema).value == 1.0
+
+
+def test_distances_that_tie_count_half():
+    schema = Schema(columns={"a": {"kind": "boolean"}, "b": {"kind": "boolean"}})
+    table = pd.DataFrame({"a": [True, False] * 40, "b": [True, True, False, False] * 20})
+    result = dcr_share(table, table, schema, holdout=table)
+    assert (result.value, result.details["ties"]) == (0.5, 1.0)
 
 
 def test_attacks_see_half_copied_tables_and_not_fresh_ones(schema, make_people):

@@ -1,11 +1,14 @@
 import dataclasses
 import json
+from threading import Event
+from time import sleep
 
 import pandas as pd
 import pytest
 
 from understudy.errors import OptionError
 from understudy.evaluation import Evaluation, MetricResult, evaluate
+from understudy.evaluation.parallel import run
 from understudy.evaluation.suite import REGISTRY
 from understudy.evaluation.telling_apart import c2st
 
@@ -97,13 +100,44 @@ def test_wrong_options_are_named(option, value, match, real, synthetic, schema):
         evaluate(real, synthetic, schema, **{option: value})
 
 
-def test_libraries_keep_their_threads(real, synthetic, schema):
-    from threadpoolctl import threadpool_info
+def test_libraries_get_their_threads_back_when_tasks_overlap():
+    """The first task ends while the second, which began later, still runs: neither may restore the other's limit."""
+    import sklearn  # noqa: F401  so that its libraries are among those looked at
+    from threadpoolctl import threadpool_info, threadpool_limits
 
-    before = sorted((info["filepath"], info["num_threads"]) for info in threadpool_info())
-    evaluate(real, synthetic, schema, jobs=2)
-    after = {info["filepath"]: info["num_threads"] for info in threadpool_info()}
-    assert all(after[path] == threads for path, threads in before)
+    second_began, first_ended = Event(), Event()
+
+    def first() -> int:
+        second_began.wait(10)
+        return max(info["num_threads"] for info in threadpool_info())
+
+    def second() -> int:
+        second_began.set()
+        first_ended.wait(10)
+        return max(info["num_threads"] for info in threadpool_info())
+
+    def told(stage: str, done: float, note: str = "") -> None:
+        first_ended.set()
+
+    with threadpool_limits(3):
+        before = [info["num_threads"] for info in threadpool_info()]
+        assert run([(first, ()), (second, ())], jobs=2, progress=told) == [1, 1]
+        assert [info["num_threads"] for info in threadpool_info()] == before
+
+
+def test_an_error_in_a_task_is_raised_and_the_rest_is_not_begun():
+    begun = []
+
+    def fails() -> None:
+        raise OptionError("told")
+
+    def slow(at: int) -> None:
+        begun.append(at)
+        sleep(0.02)
+
+    with pytest.raises(OptionError, match="told"):
+        run([(fails, ()), *[(slow, (at,)) for at in range(50)]], jobs=1)
+    assert len(begun) < 50
 
 
 def test_a_result_is_a_number_or_a_reason():

@@ -113,6 +113,12 @@ def test_samples_of_few_distinct_rows_keep_their_shares():
     assert view.codes["x"][view.sample(400, 0)].mean() == pytest.approx(0.3, abs=0.07)
 
 
+def test_a_missing_number_is_told_from_one_in_the_middle():
+    schema = Schema(columns={"x": {"kind": "real", "low": 0, "high": 10, "missing": True}})
+    view = open_table(pd.DataFrame({"x": [5.0, None]}), schema, role="real")
+    np.testing.assert_array_equal(Encoder.of(view).one_hot(view), [[0.5, 0.0], [0.5, 1.0]])
+
+
 def test_encodings_share_columns_and_stay_narrow():
     values = [f"v{at}" for at in range(1000)]
     schema = Schema(
