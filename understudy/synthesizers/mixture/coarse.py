@@ -8,12 +8,13 @@ from understudy.table.cells import Cells
 def coarse_groups(cells: Cells, counts: np.ndarray, *, bins: int, most_codes: int, rare: float) -> np.ndarray:
     """The coarse code of every fine cell; missing keeps a code of its own, the last.
 
-    Ordered columns are cut at quantiles of `counts`, with spikes alone in their bin, or at the public bins that the
-    schema declares. Unordered ones keep their frequent values apart and pool those counted less often than `rare`.
+    Ordered columns are cut at quantiles of `counts`, with spikes alone in their bin; where the schema declares public
+    bins, at their edges alone, and neighbours are joined if there are more than `bins`. Unordered ones keep their
+    frequent values apart and pool those counted less often than `rare`.
     """
     counts = counts[: cells.values]
     if cells.bins is not None:
-        groups = cells.bins
+        groups = cut_at_quantiles(np.bincount(cells.bins, weights=counts), bins)[cells.bins]
     elif cells.ordered:
         groups = cut_at_quantiles(counts, bins)
     else:
