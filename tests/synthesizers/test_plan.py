@@ -1,0 +1,118 @@
+"""The plan is made before a row is read, spends the budget exactly, and keeps tables within its limits."""
+
+import math
+from inspect import signature
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from understudy.errors import OptionError
+from understudy.privacy import BoundedRange, Budget, Gaussian, SelfComposed, epsilon
+from understudy.schema import Boolean, Categorical, Integer, Real, Schema
+from understudy.synthesizers.mixture import plan as limits
+from understudy.synthesizers.mixture.coarse import coarse_groups
+from understudy.synthesizers.mixture.plan import Config, Plan, make_plan
+from understudy.table.cells import cells_of
+
+KINDS = [
+    Boolean(),
+    Boolean(missing=True),
+    Integer(low=0, high=3),
+    Integer(low=0, high=10_000, missing=True),
+    Real(low=0, high=1),
+    Integer(low=0, high=400, bins=tuple(range(0, 400, 2))),
+    Categorical(values=("a", "b", "c"), missing=True),
+    Categorical(values=tuple(map(str, range(300)))),
+]
+
+
+@st.composite
+def schemas(draw) -> Schema:
+    kinds = draw(st.lists(st.integers(0, len(KINDS) - 1), min_size=1, max_size=25))
+    columns = {f"c{number}": KINDS[kind] for number, kind in enumerate(kinds)}
+    label = draw(st.sampled_from([None, *columns]))
+    return Schema(rows=draw(st.sampled_from([1, 100, 5_000, 10**6])), label=label, columns=columns)
+
+
+def events_of(plan: Plan) -> list:
+    events: list = [Gaussian(plan.one_way_multiplier)]
+    if plan.chosen_pairs:
+        events.append(SelfComposed(BoundedRange(plan.selection_epsilon), plan.chosen_pairs))
+    return [*events, Gaussian(plan.pair_multiplier)] if plan.pairs else events
+
+
+def test_no_table_can_enter_a_plan():
+    assert list(signature(make_plan).parameters) == ["config", "schema", "budget"]
+
+
+@given(schemas(), st.sampled_from([0.1, 1.0, 20.0]), st.integers(0, 2**32))
+@settings(max_examples=30)
+def test_plans_keep_to_the_budget_and_to_their_limits(schema: Schema, asked: float, seed: int):
+    budget = Budget(asked, 1e-6)
+    plan = make_plan(Config(), schema, budget)
+    assert plan == make_plan(Config(), schema, budget)
+    assert epsilon(events_of(plan), budget.delta).value <= budget.epsilon * (1 + 1e-9)
+    named = set(schema.modelled) - ({plan.label} if plan.label else set())
+    assert set(plan.columns) == named
+    assert all(first != second and {first, second} <= named for first, second in plan.always)
+    assert len(set(map(frozenset, plan.always))) == len(plan.always)
+    assert plan.pairs <= math.comb(len(named), 2)
+    # Whatever the released one-way tables look like, the coarse tables stay within what was planned.
+    rng = np.random.default_rng(seed)
+    sizes = {}
+    for name in plan.columns:
+        cells = cells_of(schema.modelled[name])
+        counts = rng.exponential(100, cells.count) * (rng.random(cells.count) < rng.random())
+        groups = coarse_groups(cells, counts, bins=plan.bins, most_codes=plan.most_codes, rare=plan.pair_noise)
+        sizes[name] = groups.max() + 1
+        assert sizes[name] <= max(plan.bins if cells.ordered else plan.most_codes, 1) + cells.missing
+    smallest = max(plan.bins, plan.most_codes) <= 2
+    assert sum(sizes.values()) <= limits.MOST_TOTAL_CODES or smallest
+    if not plan.chosen_pairs:
+        cells_in_all = plan.label_classes * sum(sizes[a] * sizes[b] for a, b in plan.always)
+        assert cells_in_all <= limits.MOST_CELLS or smallest
+
+
+@given(schemas())
+@settings(max_examples=15)
+def test_without_privacy_everything_is_measured_without_noise(schema: Schema):
+    plan = make_plan(Config(), schema, Budget(math.inf, 1e-6))
+    assert plan.one_way_noise == plan.pair_noise == plan.chosen_pairs == 0
+    assert len(plan.always) == math.comb(len(plan.columns), 2)
+
+
+def test_noise_of_a_count_is_that_of_its_release():
+    schema = Schema(rows=10**6, label="a", columns={name: Boolean() for name in "abcd"})
+    plan = make_plan(Config(), schema, Budget(1.0, 1e-6))
+    assert plan.label == "a"
+    assert plan.one_way_noise == pytest.approx(plan.one_way_multiplier * math.sqrt(4))
+    assert plan.pair_noise == pytest.approx(plan.pair_multiplier * math.sqrt(3))
+
+
+def test_wide_tables_of_few_rows_choose_and_always_measure_the_label():
+    schema = Schema(rows=500, label="c3", columns={f"c{number}": Boolean() for number in range(20)})
+    plan = make_plan(Config(), schema, Budget(1.0, 1e-6))
+    assert plan.chosen_pairs > 0
+    assert plan.label is None
+    assert len(plan.always) == 19
+    assert all("c3" in pair for pair in plan.always)
+
+
+@pytest.mark.parametrize(
+    "given_options",
+    [
+        {"one_way_share": 0.0},
+        {"one_way_share": 0.5},
+        {"selection_share": -0.1},
+        {"selection_share": math.nan},
+        {"components": 0},
+        {"components": 2.5},
+        {"bins": 1},
+        {"steps": 0},
+    ],
+)
+def test_wrong_settings_are_refused_by_name(given_options: dict):
+    with pytest.raises(OptionError, match=next(iter(given_options))):
+        Config(**given_options)
