@@ -91,6 +91,13 @@ def test_noise_of_a_count_is_that_of_its_release():
     assert plan.pair_noise == pytest.approx(plan.pair_multiplier * math.sqrt(3))
 
 
+def test_a_single_column_gets_the_whole_budget():
+    """There is no pair to keep a share for."""
+    schema = Schema(rows=100, columns={"a": Boolean()})
+    plan = make_plan(Config(), schema, Budget(1.0, 1e-6))
+    assert epsilon(events_of(plan), 1e-6).value == pytest.approx(1.0, rel=1e-3)
+
+
 def test_wide_tables_of_few_rows_choose_and_always_measure_the_label():
     schema = Schema(rows=500, label="c3", columns={f"c{number}": Boolean() for number in range(20)})
     plan = make_plan(Config(), schema, Budget(1.0, 1e-6))
@@ -111,6 +118,9 @@ def test_wide_tables_of_few_rows_choose_and_always_measure_the_label():
         {"components": 2.5},
         {"bins": 1},
         {"steps": 0},
+        {"one_way_share": "0.2"},
+        {"components": True},
+        {"split_label": "no"},
     ],
 )
 def test_wrong_settings_are_refused_by_name(given_options: dict):

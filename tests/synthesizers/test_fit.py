@@ -1,0 +1,98 @@
+"""The fit sees released tables alone: their layout, and what the mixture makes of them."""
+
+import numpy as np
+import pytest
+
+from understudy.progress import silent
+from understudy.schema import Boolean, Integer, Schema
+from understudy.synthesizers.mixture.fit import Fitted, Targets, fit_mixture
+from understudy.synthesizers.mixture.pairs import Coarse
+from understudy.synthesizers.mixture.targets import make_targets
+from understudy.synthesizers.one_way import OneWay, fine_cells
+
+SCHEMA = Schema(
+    rows=1000,
+    label="y",
+    columns={"a": Integer(low=0, high=2), "y": Boolean(), "b": Boolean(), "c": Integer(low=0, high=3)},
+)
+SIZES = {"a": 3, "b": 2, "c": 4}
+TOTAL = 1000.0
+
+
+@pytest.fixture(scope="module")
+def truth() -> np.ndarray:
+    """p(y, a, b, c): a mixture of two products in each class."""
+    rng = np.random.default_rng(0)
+    joint = np.zeros((2, 3, 2, 4))
+    for y, k in np.ndindex(2, 2):
+        parts = [rng.dirichlet(np.full(size, 0.5)) for size in SIZES.values()]
+        joint[y] += [0.3, 0.2][k] * np.einsum("a,b,c->abc", *parts)
+    return joint
+
+
+def tables_of(truth: np.ndarray, pairs: list[tuple[str, str]]) -> list[np.ndarray]:
+    axes = {"a": 1, "b": 2, "c": 3}
+    return [TOTAL * truth.sum(axis=6 - axes[first] - axes[second]) for first, second in pairs]
+
+
+@pytest.fixture(scope="module")
+def one_way(truth: np.ndarray) -> OneWay:
+    sums = {"a": (0, 2, 3), "y": (1, 2, 3), "b": (0, 1, 3), "c": (0, 1, 2)}
+    return OneWay(fine_cells(SCHEMA), {n: TOTAL * truth.sum(axis=over) for n, over in sums.items()}, TOTAL, noise=2.0)
+
+
+COARSE = Coarse({name: np.arange(size) for name, size in SIZES.items()}, "y", 2)
+MEASURED = [("a", "b"), ("b", "c")]
+
+
+@pytest.fixture(scope="module")
+def targets(truth: np.ndarray, one_way: OneWay) -> Targets:
+    return make_targets(one_way, COARSE, MEASURED, tables_of(truth, MEASURED), 0.1)
+
+
+@pytest.fixture(scope="module")
+def fitted(targets: Targets) -> Fitted:
+    return fit_mixture(targets, components=8, steps=400, seed=0, progress=silent, note="")
+
+
+def two_way(fitted: Fitted, first: slice, second: slice) -> np.ndarray:
+    weights, p = fitted.weights, fitted.probabilities.astype(float)
+    return TOTAL * np.einsum("yk,ykd,yke->yde", weights, p[..., first], p[..., second])
+
+
+def test_tables_lie_where_their_columns_are(targets: Targets, truth: np.ndarray):
+    assert targets.sizes == (3, 2, 4)
+    np.testing.assert_allclose(targets.pairs[:, 0:3, 3:5], tables_of(truth, [("a", "b")])[0], rtol=1e-5)
+    np.testing.assert_allclose(targets.pairs[:, 3:5, 5:9], tables_of(truth, [("b", "c")])[0], rtol=1e-5)
+    np.testing.assert_array_equal(targets.pairs, targets.pairs.transpose(0, 2, 1))
+    assert not targets.pair_weights[:, 0:3, 5:9].any()  # not measured
+    assert not targets.pair_weights[:, 0:3, 0:3].any()  # a column with itself
+    assert (targets.pair_weights[:, 0:3, 3:5] > 0).all()
+    assert targets.class_shares.sum() == pytest.approx(1)
+
+
+def test_measured_tables_are_met(fitted: Fitted, truth: np.ndarray):
+    for (first, second), table in zip(
+        ((slice(0, 3), slice(3, 5)), (slice(3, 5), slice(5, 9))), tables_of(truth, MEASURED), strict=True
+    ):
+        np.testing.assert_allclose(two_way(fitted, first, second), table, atol=6)
+
+
+def test_the_result_is_a_mixture(fitted: Fitted):
+    assert fitted.weights.shape == (2, 4)
+    assert fitted.weights.sum() == pytest.approx(1)
+    assert fitted.probabilities.shape == (2, 4, 9)
+    assert (fitted.probabilities >= 0).all()
+    for column in (slice(0, 3), slice(3, 5), slice(5, 9)):
+        np.testing.assert_allclose(fitted.probabilities[..., column].sum(axis=2), 1, atol=1e-5)
+
+
+def test_equal_seeds_fit_equally(targets: Targets, fitted: Fitted):
+    again = fit_mixture(targets, components=8, steps=400, seed=0, progress=silent, note="")
+    np.testing.assert_array_equal(again.probabilities, fitted.probabilities)
+    other = fit_mixture(targets, components=8, steps=400, seed=1, progress=silent, note="")
+    assert (other.probabilities != fitted.probabilities).any()
+
+
+def test_no_more_steps_are_taken_than_asked_for(targets: Targets):
+    assert fit_mixture(targets, components=8, steps=10, seed=0, progress=silent, note="").steps <= 10
