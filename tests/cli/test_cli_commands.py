@@ -15,6 +15,7 @@ from cli_helpers import SCHEMA, SECRET, left_over
 from typer.testing import Result
 
 import understudy as us
+from understudy.errors import OptionError
 from understudy.synthesizers.mixture.plan import Config
 
 Run = Callable[..., Result]
@@ -270,6 +271,20 @@ def test_evaluate_shows_values_beside_references(run: Run, made: SimpleNamespace
     assert "tvd_2way" in shown.stdout
     assert "outside the differential privacy guarantee" in shown.stderr
     assert "holdout" in shown.stderr
+
+
+def test_evaluate_asks_for_what_was_asked(run: Run, made: SimpleNamespace, monkeypatch) -> None:
+    asked: list[object] = []
+
+    def listen(*_: object, which: str, holdout: object, **__: object) -> None:
+        asked.append((which, holdout))
+        raise OptionError("enough")
+
+    monkeypatch.setattr("understudy.evaluation.suite.evaluate", listen)
+    base = ("evaluate", made.table, made.table, "-s", made.schema)
+    assert run(*base).exit_code == 2
+    assert run(*base, "--full", "--holdout", made.table).exit_code == 2
+    assert asked == [("fast", None), ("full", made.table)]
 
 
 def test_plan_reads_no_rows_and_answers_for_programs(run: Run, here: SimpleNamespace) -> None:

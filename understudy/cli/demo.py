@@ -54,7 +54,8 @@ def demo(
         "Computed from real rows: of a private table, for its steward alone."
     )
     screen.say()
-    screen.print_facts([(str(output / name), what) for name, what in FILES.items()])
+    screen.say(f"In {output}:")
+    screen.print_facts(FILES.items())
     screen.say("\nNext: your own table.")
     screen.say("  understudy draft TABLE.csv -o TABLE.yaml", style="bold")
     if not holds:

@@ -10,6 +10,8 @@ from understudy.cli.listener import listening
 from understudy.cli.options import JsonOption, SchemaOption, TableArgument
 from understudy.schema import Schema
 
+WIDE = 80  # below this many columns there is no room to name columns beside the numbers
+
 
 def evaluate(
     table: TableArgument,
@@ -38,12 +40,14 @@ def evaluate(
         return
     for line in found.notes:
         screen.note(line, style="yellow")
+    wide = screen.out.width >= WIDE
+    headings = ("metric", "value", "fresh", "best", *(["weakest columns"] if wide else []))
     rows = []
     for result in found:
-        value = screen.number(result.value) if result.value is not None else "undefined"
-        ideal = screen.number(result.ideal)
-        rows.append((result.name, value, screen.number(result.reference), ideal, ", ".join(result.worst_columns(2))))
-    screen.print_table(("metric", "value", "fresh", "best", "weakest columns"), rows, right=("value", "fresh", "best"))
-    undefined = [result for result in found if result.undefined]
-    for result in undefined:
-        screen.note(f"{result.name} is undefined: {result.undefined}")
+        value = "undefined" if result.value is None else screen.number(result.value)
+        numbers = result.name, value, screen.number(result.reference), screen.number(result.ideal)
+        rows.append((*numbers, *([", ".join(result.worst_columns(2))] if wide else [])))
+    screen.print_table(headings, rows, right=("value", "fresh", "best"))
+    for result in found:
+        if result.undefined:
+            screen.note(f"{result.name} is undefined: {result.undefined}")

@@ -52,7 +52,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, right:
 def print_facts(facts: Iterable[tuple[str, str]]) -> None:
     """Names and what they are, one a line."""
     table = Table(box=None, show_header=False, pad_edge=False)
-    table.add_column(style="bold")
+    table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
     for name, text in facts:
         table.add_row(escape(name), escape(text))

@@ -1,0 +1,44 @@
+"""The pages that a steward reads name what there is: commands, methods, options, defaults, files."""
+
+import dataclasses
+import re
+from pathlib import Path
+
+import pytest
+
+from understudy.cli.main import COMMANDS
+from understudy.synthesizers.api import METHODS, method_module
+
+ROOT = Path(__file__).parents[2]
+PAGES = ["README.md", "CHANGELOG.md", "docs/cli.md", "docs/pitfalls.md", *(f"docs/methods/{n}.md" for n in METHODS)]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_somewhere(page: str) -> None:
+    path = ROOT / page
+    for target in re.findall(r"\]\(([^)#]+)\)", path.read_text(encoding="utf-8")):
+        assert target.startswith("https://") or (path.parent / target).exists(), target
+
+
+def test_every_command_has_a_line() -> None:
+    rows = set(re.findall(r"^\| `(\w+)", (ROOT / "docs/cli.md").read_text(encoding="utf-8"), flags=re.MULTILINE))
+    assert {command.__name__ for command in COMMANDS} <= rows
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_has_a_page_with_its_options_and_defaults(name: str) -> None:
+    assert f"`{name}`" in (ROOT / "README.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/methods" / f"{name}.md").read_text(encoding="utf-8")
+    told = dict(re.findall(r"^\| `(\w+)` \| ([^|]+) \|", page, flags=re.MULTILINE))
+    words = {None: "by rule", True: "yes", False: "no"}
+    for field in dataclasses.fields(method_module(name).Config):
+        default = field.default
+        assert told[field.name].strip() == (words[default] if default in words else str(default)), field.name
+
+
+def test_commands_in_the_pages_exist() -> None:
+    names = {command.__name__ for command in COMMANDS}
+    for page in PAGES:
+        text = (ROOT / page).read_text(encoding="utf-8")
+        for name in re.findall(r"(?:^\$ |`)understudy (\w+)", text, flags=re.MULTILINE):
+            assert name in names | {"COMMAND"}, f"{page}: {name}"
