@@ -5,6 +5,7 @@ The `run` fixture scans everything that reaches the screen for the planted secre
 
 import errno
 import json
+import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,8 @@ import pandas as pd
 import pytest
 from cli_helpers import HEADER, ROW, SCHEMA, SECRET, left_over, tiny_rows
 from typer.testing import Result
+
+from understudy.errors import DataError
 
 Run = Callable[..., Result]
 
@@ -43,7 +46,7 @@ TABLES: dict[str, tuple[str | bytes, str | None]] = {
     "a ragged row": (f"{HEADER}\n{ROW},{SECRET}\n{ROW}\n", "another number of fields"),
     "an open quote": (f'{HEADER}\n{ROW}\n1,40,"{SECRET},70,2021-01-01,true,x\n{ROW}\n', "quote"),
     "bytes that are no text": (f"{HEADER}\n{ROW}\n".encode().replace(b"Alm", b"\xff\x01" + SECRET.encode()), "UTF-8"),
-    "bytes of another kind": (HEADER.encode() + b"\n\xff\xfe\x00\x01" + SECRET.encode(), "not a CSV file"),
+    "bytes of another kind": (HEADER.encode() + b"\n\xff\xfe\x00\x01" + SECRET.encode(), "UTF-8"),
     "a spreadsheet": (b"PK\x03\x04" + SECRET.encode(), "Excel"),
     "a cut Parquet file": (b"PAR1" + SECRET.encode(), "Parquet"),
 }
@@ -274,6 +277,22 @@ def test_warnings_of_other_libraries_are_not_shown(run: Run, here: SimpleNamespa
     result = run("fit", here.table, "-s", here.schema, "-m", "independent", "-o", here.model)
     assert result.exit_code == 0
     assert "warning" not in result.stderr
+
+
+def test_exceptions_that_python_ignores_are_not_printed(run: Run, here: SimpleNamespace, monkeypatch) -> None:
+    class Stray:
+        def __del__(self) -> None:
+            raise ValueError(SECRET)
+
+    def fail(*_: object) -> None:
+        Stray()
+        raise DataError("enough")
+
+    monkeypatch.setattr("understudy.synthesizers.api.read_table", fail)
+    before = sys.unraisablehook
+    result = run("fit", here.table, "-s", here.schema, "-o", here.model)
+    assert (result.exit_code, "ValueError" in result.stderr) == (2, False)
+    assert sys.unraisablehook is before
 
 
 def test_wrong_use_is_exit_code_two(run: Run) -> None:
