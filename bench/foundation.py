@@ -21,6 +21,8 @@ from understudy import Schema
 
 DATASETS = ("adult", "cardio", "bank", "acs_excerpts", "intrusion", "titanic")
 METHODS = (ours("mixture"), ours("independent"), peer("dpmm", "mst"), peer("smartnoise", "mst"))
+# smartnoise's MST runs too, and scores below dpmm's on ADULT: one peer stands for the method unless both are asked for.
+USUAL = ("mixture", "independent", "dpmm mst")
 SEEDS = (0, 1, 2)
 EPSILON, DELTA = 1.0, 1e-5
 CPU_SECONDS = 15 * 60
@@ -168,7 +170,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     names = [method.name for method in METHODS]
     parser.add_argument("--datasets", nargs="+", default=DATASETS, choices=DATASETS)
-    parser.add_argument("--methods", nargs="+", default=names, choices=names)
+    parser.add_argument("--methods", nargs="+", default=USUAL, choices=names)
     parser.add_argument("--seeds", nargs="+", type=int, default=SEEDS)
     parser.add_argument("--results", type=Path, default=RESULTS)
     options = parser.parse_args()
