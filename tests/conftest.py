@@ -1,8 +1,11 @@
-"""What all tests share: how property tests run, and how JAX compiles."""
+"""What all tests share: what is collected, how property tests run, and how JAX compiles."""
 
 import os
 
 from hypothesis import HealthCheck, settings
+
+# With --doctest-modules these would be collected as modules of one and the same name.
+collect_ignore_glob = ["conftest.py", "*/conftest.py"]
 
 # Most of a short fit is compiling it: without LLVM's optimiser the same program compiles in half the time.
 os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")

@@ -48,7 +48,7 @@ def test_no_table_can_enter_a_plan():
 
 
 @given(schemas(), st.sampled_from([0.1, 1.0, 20.0]), st.integers(0, 2**32))
-@settings(max_examples=30)
+@settings(max_examples=20)
 def test_plans_keep_to_the_budget_and_to_their_limits(schema: Schema, asked: float, seed: int):
     budget = Budget(asked, 1e-6)
     plan = make_plan(Config(), schema, budget)
