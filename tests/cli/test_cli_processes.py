@@ -55,6 +55,16 @@ def test_a_closed_pipe_is_no_traceback(made: SimpleNamespace) -> None:
     assert "Traceback" not in err
 
 
+def test_verify_needs_neither_noise_nor_training_libraries(made: SimpleNamespace) -> None:
+    # A module that is None in sys.modules cannot be imported.
+    without = "import sys; sys.modules.update(dict.fromkeys(['opendp', 'jax', 'optax', 'sklearn', 'matplotlib']))"
+    arguments = command("verify", made.seeded, first=without)
+    result = subprocess.run(arguments, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    assert "The certificate holds" in result.stdout
+    assert "seed" in result.stdout
+
+
 def on_a_screen(*arguments: object, columns: int) -> tuple[int, str]:
     """Runs a command on a terminal of this width."""
     leader, follower = pty.openpty()
