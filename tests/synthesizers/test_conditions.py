@@ -10,6 +10,7 @@ import pytest
 from understudy.errors import OptionError
 from understudy.schema import Schema
 from understudy.synthesizers import independent
+from understudy.synthesizers.mixture import released as released_module
 from understudy.synthesizers.mixture.released import Released
 from understudy.synthesizers.one_way import fine_cells
 
@@ -125,6 +126,19 @@ def test_many_small_draws_are_right_on_average(mixture: Released):
     expected = joint_of(mixture)
     expected[1:3] = 0
     assert agrees(found, expected / expected.sum(), n=2_800)
+
+
+def test_draws_in_parts_are_as_one(mixture: Released, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(released_module, "ROWS_PER_DRAW", 999)
+    monkeypatch.setattr(released_module, "ROWS_PER_SCORE", 7)
+    codes = mixture.sample(N, np.random.default_rng(1), {"sick": True})
+    expected = joint_of(mixture)
+    expected[:, 0] = 0
+    assert {len(column) for column in codes.values()} == {N}
+    assert agrees(frequencies(codes), expected / expected.sum())
+    few = {name: column[:50] for name, column in codes.items()}
+    one_by_one = [mixture.log_prob({name: column[i : i + 1] for name, column in few.items()})[0] for i in range(50)]
+    np.testing.assert_allclose(mixture.log_prob(few), one_by_one, rtol=1e-12)
 
 
 def test_columns_of_a_component_are_independent_in_order_too(mixture: Released):
