@@ -48,7 +48,9 @@ def draw_dependence(real: Mapping[str, np.ndarray], synthetic: Mapping[str, np.n
     figure, axes = _figure(1, 3, size=(16, 5.4))
     top = max(matrix.max() for matrix in matrices)
     pictures = [("Real", matrices[0], "viridis", 0.0, top), ("Synthetic", matrices[1], "viridis", 0.0, top)]
-    pictures.append(("Synthetic minus real", matrices[1] - matrices[0], "PuOr", -top / 2, top / 2))
+    change = matrices[1] - matrices[0]
+    most = max(float(np.abs(change).max()), 0.01)
+    pictures.append(("Synthetic minus real", change, "PuOr", -most, most))
     for axis, (title, matrix, colours, low, high) in zip(axes[0], pictures, strict=True):
         hidden = np.ma.masked_where(np.eye(len(names), dtype=bool), matrix)
         image = axis.imshow(hidden, cmap=colours, vmin=low, vmax=high)
