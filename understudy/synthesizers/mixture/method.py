@@ -34,7 +34,7 @@ def train(
     one_way = release_one_way(
         table, fine_cells(schema), noise_multiplier=plan.one_way_multiplier, streams=streams, ledger=ledger
     )
-    coarse = _cut(plan, one_way)
+    coarse = _cut(plan, schema, one_way)
     pairs = list(plan.always)
     if plan.chosen_pairs:
         progress("choosing pairs", 0.0, _spent(ledger))
@@ -62,14 +62,15 @@ def train(
     return released, ledger
 
 
-def _cut(plan: Plan, one_way: OneWay) -> Coarse:
+def _cut(plan: Plan, schema: Schema, one_way: OneWay) -> Coarse:
     groups = {
         name: coarse_groups(
             one_way.cells[name],
             one_way.counts[name],
             bins=plan.bins,
             most_codes=plan.most_codes,
-            rare=plan.pair_noise,
+            # Rare classes of the label are what a reader looks for: they keep codes of their own, noisy as they are.
+            rare=0.0 if name == schema.label else plan.pair_noise,
         )
         for name in plan.columns
     }

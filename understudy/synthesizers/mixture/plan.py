@@ -11,12 +11,12 @@ from understudy.table.cells import cells_of
 
 MOST_LABEL_CLASSES = 10  # a label with more classes is a column like any other
 FEWEST_BINS, MOST_BINS = 4, 32
-# A noisy cell should hold a row for each row of noise: with B bins a side, rows / B^2 = CELL_TO_NOISE * noise.
-CELL_TO_NOISE = 1.0
-# Below this many bins a side, all pairs are too noisy, and fewer are chosen.
-BINS_WORTH_MEASURING = 6
-# Below this many, splitting tables by the label thins them out for too little gain.
-BINS_WORTH_SPLITTING = 8
+# Bins of a numeric column: BINS_FACTOR times the cube root of rows over noise (the balance of detail against noise).
+BINS_FACTOR = 2.0
+# Rows over the noise of a cell: below this, all pairs are too noisy, and fewer are chosen.
+WORTH_MEASURING = 36
+# Below this, splitting tables by the label thins them out for too little gain.
+WORTH_SPLITTING = 64
 MOST_PAIRS_PER_COLUMN = 4
 MOST_CODES = 64  # coarse codes of a categorical column
 MOST_TOTAL_CODES = 3000  # of all columns together: bounds memory (its square) and time
@@ -94,11 +94,11 @@ def make_plan(config: Config, schema: Schema, budget: Budget) -> Plan:
     pair_z = z / math.sqrt(shares[1])
     label, classes = _split_label(config, schema)
     columns, every = _all_pairs(schema, without=label)
-    if label is not None and _bins(rows, pair_z * math.sqrt(len(every))) < BINS_WORTH_SPLITTING:
+    if label is not None and pair_z * math.sqrt(len(every)) > rows / WORTH_SPLITTING:
         label, classes = None, 1
         columns, every = _all_pairs(schema, without=None)
     always, chosen, selection_epsilon = every, 0, 0.0
-    worth = rows / BINS_WORTH_MEASURING**2
+    worth = rows / WORTH_MEASURING
     if len(every) > 10 and pair_z * math.sqrt(len(every)) > worth:
         # Too noisy to measure everything: whatever touches the label, and a private choice of the rest.
         always = [pair for pair in every if schema.label in pair]
@@ -159,7 +159,7 @@ def _split_label(config: Config, schema: Schema) -> tuple[str | None, int]:
 def _bins(rows: int, noise: float) -> int:
     if noise == 0:
         return MOST_BINS
-    return min(max(int(math.sqrt(rows / (CELL_TO_NOISE * noise))), FEWEST_BINS), MOST_BINS)
+    return min(max(round(BINS_FACTOR * (rows / noise) ** (1 / 3)), FEWEST_BINS), MOST_BINS)
 
 
 def _codes(column: Column, bins: int, most_codes: int) -> int:
