@@ -72,7 +72,7 @@ Pairs = dict[tuple[str, str], float | None]
 
 def _differences(mine: Pairs, theirs: Pairs, need: str, note: tuple[str, ...] = ()) -> Part:
     if not mine:
-        return Part(undefined=f"the schema has not {need}")
+        return Part(undefined=f"{need} are needed, the schema has fewer")
     gaps, by_column = {}, {}
     undefined: dict[str, str] = {}
     for pair, number in mine.items():
