@@ -52,6 +52,6 @@ def test_classifier_score_of_digits():
 def test_classifier_score_reasons(real, synthetic, schema):
     assert "names no label" in classifier_score(real, synthetic, schema.model_copy(update={"label": None})).undefined
     assert "numeric" in classifier_score(real, synthetic, schema, label="age").undefined
-    assert "two classes" in classifier_score(real.assign(sick=True), synthetic, schema).undefined
+    assert "at least two classes" in classifier_score(real.assign(sick=True), synthetic, schema).undefined
     with pytest.raises(OptionError, match="label must be"):
         classifier_score(real, synthetic, schema, label="patient")

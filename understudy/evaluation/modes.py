@@ -7,7 +7,7 @@ from understudy.errors import OptionError
 from understudy.evaluation.compare import Part, Scale
 from understudy.evaluation.encoding import Encoder
 from understudy.evaluation.inputs import Source, open_tables
-from understudy.evaluation.models import classify
+from understudy.evaluation.models import FEWEST_ROWS, classify
 from understudy.evaluation.parallel import one_thread, quiet
 from understudy.evaluation.prediction import NO_LABEL
 from understudy.evaluation.result import MetricResult
@@ -106,8 +106,9 @@ def classifier_score(
         sample = r.take(r.sample(rows, seed))
         sample = sample.take(np.flatnonzero(sample.codes[label] < classes))
         target = sample.codes[label].astype(np.int64)
-        if len(target) < 20 or np.bincount(target)[np.unique(target)].min() < 2 or len(np.unique(target)) < 2:
-            reason = "two classes of at least two rows each, and twenty rows with a label, are needed"
+        seen = len(np.unique(target))
+        if seen < 2 or len(target) < max(FEWEST_ROWS, 2 * seen):
+            reason = f"at least two classes in {FEWEST_ROWS} rows with a label, and two rows a class, are needed"
     if reason:
         scale = Scale(name="classifier_score", family=FAMILY, direction="higher", ideal=1.0, range=(1.0, float("inf")))
         return scale.result(Part(undefined=reason), None, missing=reason)
