@@ -10,7 +10,9 @@ from understudy.errors import UnderstudyError
 from understudy.schema import Schema
 
 if TYPE_CHECKING:
+    from understudy.evaluation.suite import evaluate
     from understudy.privacy import Budget
+    from understudy.privacy.budget_file import BudgetFile
     from understudy.privacy.certificate import Certificate
     from understudy.synthesizers.api import Model, fit, load
     from understudy.table.read import read_table
@@ -19,11 +21,13 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "Budget",
+    "BudgetFile",
     "Certificate",
     "Model",
     "Schema",
     "Table",
     "UnderstudyError",
+    "evaluate",
     "fit",
     "load",
     "read_table",
@@ -31,8 +35,10 @@ __all__ = [
 
 _HOMES = {
     "Budget": "understudy.privacy",
+    "BudgetFile": "understudy.privacy.budget_file",
     "Certificate": "understudy.privacy.certificate",
     "Model": "understudy.synthesizers.api",
+    "evaluate": "understudy.evaluation.suite",
     "fit": "understudy.synthesizers.api",
     "load": "understudy.synthesizers.api",
     "read_table": "understudy.table.read",

@@ -158,6 +158,8 @@ def fit(
     module = method_module(method)
     config = make_config(module, options)
     check_confirmed(schema)
+    if isinstance(source, Table) and source.schema.digest() != schema.digest():
+        raise SchemaError("the table was read with another schema than the one given; read it again with this one")
     book = BudgetFile.load(budget_file) if isinstance(budget_file, str | PathLike) else budget_file
     budget = make_budget(schema, epsilon, delta)
     if book is not None and delta is None:
@@ -171,8 +173,6 @@ def fit(
     table = source if isinstance(source, Table) else read_table(source, schema)
     if on_clipped is not None:
         on_clipped(table.notes)
-    if table.schema.digest() != schema.digest():
-        raise SchemaError("the table was read with another schema than the one given; read it again with this one")
     released, ledger = module.train(config, schema, table, budget, streams=streams, progress=progress)
     certificate = Certificate.issue(
         method=method,

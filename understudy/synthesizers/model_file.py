@@ -16,7 +16,7 @@ import numpy as np
 from understudy.errors import ModelFileError, SchemaError
 from understudy.privacy.certificate import Certificate
 from understudy.schema import Schema
-from understudy.table.frame import written_whole
+from understudy.table.written import written_whole
 
 FORMAT = 1
 MEMBERS = ("model.json", "arrays.safetensors", "schema.yaml", "certificate.json")

@@ -13,6 +13,9 @@ from understudy.errors import DataError
 @contextmanager
 def written_whole(path: Path, *, mode: int = 0o666) -> Iterator[IO[bytes]]:
     """A file that takes its name only when all of it is written; `mode` are its permissions before the umask."""
+    if path.exists() and not path.is_file():
+        # Renaming over it would replace a device or fail on a folder.
+        raise DataError(f"output {str(path)!r}: it exists and is not a plain file; choose another name")
     beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     problem = ""
     try:

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
+from understudy.errors import OptionError
 from understudy.progress import Progress
 
 STEPS_PER_CHUNK = 25
@@ -63,12 +64,13 @@ def fit_mixture(targets: Targets, *, components: int, steps: int, seed: int, pro
     done = 0
     progress("fitting", 0.0, note)
     while done < steps:
-        params, state, loss = _chunk(params, state, columns, data, optimiser=_Hashed(steps, optimiser))
-        done += STEPS_PER_CHUNK
+        length = min(STEPS_PER_CHUNK, steps - done)
+        params, state, loss = _chunk(params, state, columns, data, optimiser=_Hashed(steps, optimiser), length=length)
+        done += length
         error = float(loss) / measured
         if not np.isfinite(error):
-            raise FloatingPointError("the fit of the mixture diverged; give fewer `steps` or more `components`")
-        progress("fitting", min(done / steps, 1.0), note)
+            raise OptionError("the fit of the mixture diverged; give fewer `steps` or more `components`")
+        progress("fitting", done / steps, note)
         if error < NOISE_LEVEL:
             break
     progress("fitting", 1.0, note)
@@ -102,8 +104,10 @@ class _Hashed:
         return isinstance(other, _Hashed) and self.steps == other.steps
 
 
-@partial(jax.jit, static_argnames="optimiser", donate_argnums=(0, 1))
-def _chunk(params: Any, state: Any, columns: jax.Array, data: Any, *, optimiser: _Hashed) -> tuple[Any, Any, jax.Array]:
+@partial(jax.jit, static_argnames=("optimiser", "length"), donate_argnums=(0, 1))
+def _chunk(
+    params: Any, state: Any, columns: jax.Array, data: Any, *, optimiser: _Hashed, length: int
+) -> tuple[Any, Any, jax.Array]:
     def step(carry: tuple[Any, Any], _: None) -> tuple[tuple[Any, Any], jax.Array]:
         params, state = carry
         loss, gradient = jax.value_and_grad(_loss)(params, columns, *data)
@@ -113,7 +117,7 @@ def _chunk(params: Any, state: Any, columns: jax.Array, data: Any, *, optimiser:
     # A column's logits may drift together, which changes nothing but the room that floats have: pull them back.
     sums = jnp.exp(params["logits"]) @ columns
     params = params | {"logits": params["logits"] - jnp.log(sums) @ columns.T}
-    (params, state), losses = jax.lax.scan(step, (params, state), None, length=STEPS_PER_CHUNK)
+    (params, state), losses = jax.lax.scan(step, (params, state), None, length=length)
     return params, state, losses[-1]
 
 

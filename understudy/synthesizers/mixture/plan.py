@@ -45,12 +45,15 @@ class Config:
     def __post_init__(self) -> None:
         for name in ("one_way_share", "selection_share"):
             value = getattr(self, name)
-            if not 0 < value < 0.5:
-                raise OptionError(f"{name} must lie between 0 and 0.5, got {value}")
-        for name, least in (("components", 1), ("bins", 2), ("steps", 1)):
+            if not isinstance(value, float) or not 0 < value < 0.5:
+                raise OptionError(f"{name} must be a number between 0 and 0.5, got {value!r}")
+        for name, least, optional in (("components", 1, True), ("bins", 2, True), ("steps", 1, False)):
             value = getattr(self, name)
-            if value is not None and (not isinstance(value, int) or value < least):
-                raise OptionError(f"{name} must be a whole number of at least {least}, got {value}")
+            whole = isinstance(value, int) and not isinstance(value, bool) and value >= least
+            if not whole and not (optional and value is None):
+                raise OptionError(f"{name} must be a whole number of at least {least}, got {value!r}")
+        if not isinstance(self.split_label, bool):
+            raise OptionError(f"split_label must be true or false, got {self.split_label!r}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,6 +112,8 @@ def make_plan(config: Config, schema: Schema, budget: Budget) -> Plan:
         z = calibrate(lambda noise: _events(noise, shares, config.selection_share, chosen), budget)
         pair_z, selection_epsilon = z / math.sqrt(shares[1]), _round_epsilon(z, config.selection_share, chosen)
     pairs = len(always) + chosen
+    if not pairs:
+        shares = [1.0, 0.0]  # a single column: the one-way table takes it all
     bins = config.bins or _bins(rows, pair_z * math.sqrt(pairs))
     bins, most_codes = _within_limits(schema, columns, bins, pairs, classes)
     total_codes = sum(_codes(schema.modelled[name], bins, most_codes) for name in columns)
