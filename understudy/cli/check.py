@@ -24,7 +24,7 @@ def check(
     Computed from private rows: for the data steward, not for release.
     """
     if output is not None:
-        check_output(output)
+        check_output(output, table, schema)
     from understudy.table.check import check_table, write_offending
 
     facts = Schema.load(schema)

@@ -19,7 +19,7 @@ def draft(
 
     Such facts are private until a person has checked them: see `understudy confirm`.
     """
-    check_output(output)
+    check_output(output, table)
     if output.exists() and not force:
         raise OptionError(f"output {str(output)!r}: there is a schema already; --force replaces it")
     from understudy.table.draft import HEADER

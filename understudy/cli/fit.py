@@ -53,7 +53,7 @@ def fit(
     With a budget file the fit is written down before the rows are read: one that stops half-way counts as spent. Run
     `understudy check` first. When left out, a fit's delta is then a tenth of the file's.
     """
-    check_output(output)
+    check_output(output, table, schema, budget_file)
     facts = Schema.load(schema)
     from understudy.cli.conditions import parse_settings
     from understudy.synthesizers import api
@@ -62,6 +62,7 @@ def fit(
     api.make_config(api.method_module(method), options)
     api.check_confirmed(facts)
     if budget_file is not None:
+        check_output(budget_file, table, schema)
         _open_budget_file(budget_file, facts, total_epsilon, total_delta)
     elif total_epsilon is not None or total_delta is not None:
         raise OptionError("--total-epsilon and --total-delta belong to a budget file; add --budget-file FILE")
@@ -102,7 +103,6 @@ def _open_budget_file(path: Path, schema: Schema, epsilon: float | None, delta: 
     from understudy.privacy import Budget, BudgetFile
     from understudy.synthesizers.api import make_budget
 
-    check_output(path)
     if not path.exists():
         if epsilon is None:
             raise OptionError(f"budget file {str(path)!r} does not exist; --total-epsilon EPS creates it")

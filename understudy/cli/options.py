@@ -22,8 +22,13 @@ DeltaOption = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 
 
-def check_output(path: Path) -> None:
-    """Refuses a place that cannot be written, before rows are read or budget is spent."""
+def check_output(path: Path, *inputs: Path | None) -> None:
+    """Refuses a place that cannot be written, before rows are read or budget is spent.
+
+    Nor may it be one of the command's `inputs`: a private table, its schema or its budget file cannot be had again.
+    """
+    if path.resolve() in [given.resolve() for given in inputs if given is not None]:
+        raise OptionError(f"output {str(path)!r}: the command reads this file too; give another name")
     folder = path.parent
     if not folder.is_dir():
         raise OptionError(f"output {str(path)!r}: the folder does not exist; make it first")

@@ -30,7 +30,7 @@ def sample(
     seed: Annotated[int | None, typer.Option("--seed", min=0, help="Repeat the same draw. Costs no privacy.")] = None,
 ) -> None:
     """Draw synthetic rows. Rows are free: drawing any number of them costs no privacy."""
-    check_output(output)
+    check_output(output, model)
     if not output.name.lower().endswith(ENDINGS):
         raise OptionError(f"output {str(output)!r}: the name must end in {', '.join(ENDINGS)}")
     from understudy.cli.conditions import parse_where
