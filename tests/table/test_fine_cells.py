@@ -1,6 +1,5 @@
 """Cells are public: they follow from the schema, hold every code once, and give every value back to its own cell."""
 
-import math
 from datetime import datetime, timedelta
 
 import numpy as np
@@ -148,7 +147,8 @@ def test_numbers_have_a_bounded_number_of_cells(column: Column):
         assert cells.values == codec(column).size
     else:
         assert cells.values <= MOST_CELLS + 2 + MOST_EDGES
-        if (codec(column).size or math.inf) > MOST_CELLS and not getattr(column, "log", False):
+        # Floats may lie too far apart for that many cells between narrow bounds; steps do not.
+        if (codec(column).size or 0) > MOST_CELLS and not getattr(column, "log", False):
             assert cells.values >= MOST_CELLS // 2
 
 

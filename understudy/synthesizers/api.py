@@ -158,13 +158,13 @@ def fit(
     module = method_module(method)
     config = make_config(module, options)
     check_confirmed(schema)
-    if isinstance(source, Table) and source.schema.digest() != schema.digest():
-        raise SchemaError("the table was read with another schema than the one given; read it again with this one")
     book = BudgetFile.load(budget_file) if isinstance(budget_file, str | PathLike) else budget_file
     budget = make_budget(schema, epsilon, delta)
     if book is not None and delta is None:
         budget = Budget(epsilon, min(budget.delta, book.budget.delta / 10))
     streams = Streams.from_entropy() if seed is None else Streams.from_seed(seed)
+    if isinstance(source, Table) and source.schema.digest() != schema.digest():
+        raise SchemaError("the table was read with another schema than the one given; read it again with this one")
     progress("reading", 0.0)
     if book is not None:
         if isinstance(source, str | PathLike):
