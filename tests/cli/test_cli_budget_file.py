@@ -60,7 +60,8 @@ def test_what_goes_wrong_before_the_rows_costs_nothing(run: Run, here: SimpleNam
     book = BudgetFile.create(here.folder / "budget.json", us.Budget(2.0, 1e-6))
     mistyped = list(fit(here))
     mistyped[1] = here.folder / "tabel.csv"
-    assert run(*mistyped).exit_code == 2
+    refused = run(*mistyped)
+    assert (refused.exit_code, "counts in full" in refused.stderr) == (2, False)
     assert run(*fit(here, "--set", "steps=9")).exit_code == 2
     assert run(*fit(here, "-e", "inf")).exit_code == 1  # without a guarantee there is nothing to add up
     assert BudgetFile.load(book.path).events == ()
@@ -71,12 +72,15 @@ def test_what_goes_wrong_after_the_rows_counts_as_spent(run: Run, here: SimpleNa
         raise RuntimeError
 
     monkeypatch.setattr(independent, "train", crash)
-    assert run(*fit(here, "--total-epsilon", 2)).exit_code == 2
+    broken = run(*fit(here, "--total-epsilon", 2))
+    assert broken.exit_code == 2
+    assert "counts in full; epsilon 1 of 2 is spent" in broken.stderr
     book = BudgetFile.load(here.folder / "budget.json")
     assert len(book.open_reservations) == 1
     assert book.spent() == pytest.approx(1.0, abs=1e-4)
     monkeypatch.undo()
-    assert run(*fit(here, "-e", 1.5)).exit_code == 1
+    over = run(*fit(here, "-e", 1.5))
+    assert (over.exit_code, "counts in full" in over.stderr) == (1, False)
     assert left_over(here.folder) >= {"table.csv", "budget.json"}
     assert not (here.folder / "m.understudy").exists()
 

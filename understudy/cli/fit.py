@@ -1,7 +1,8 @@
 """`understudy fit`: from a private table to a model that may leave the house."""
 
 import json as json_text
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -66,7 +67,7 @@ def fit(
         _open_budget_file(budget_file, facts, total_epsilon, total_delta)
     elif total_epsilon is not None or total_delta is not None:
         raise OptionError("--total-epsilon and --total-delta belong to a budget file; add --budget-file FILE")
-    with listening() as progress:
+    with _telling_what_stays_spent(budget_file), listening() as progress:
         model = api.fit(
             table,
             facts,
@@ -115,6 +116,29 @@ def _open_budget_file(path: Path, schema: Schema, epsilon: float | None, delta: 
             f"budget file {str(path)!r} has a total of epsilon {had.epsilon:g}, delta {had.delta:g}, which a fit "
             "cannot change; leave out --total-epsilon and --total-delta"
         )
+
+
+@contextmanager
+def _telling_what_stays_spent(path: Path | None) -> Iterator[None]:
+    """A fit that breaks off after it was entered counts in full: who runs it again should know."""
+    if path is None:
+        yield
+        return
+    from understudy.privacy import BudgetFile
+
+    book = BudgetFile.load(path)
+    before = set(book.open_reservations)
+    try:
+        yield
+    except BaseException:
+        book = BudgetFile.load(path)
+        if set(book.open_reservations) - before:
+            screen.note(
+                f"budget file {path}: this fit was entered before it broke off and counts in full; epsilon "
+                f"{book.spent():.4g} of {book.budget.epsilon:g} is spent",
+                style="yellow",
+            )
+        raise
 
 
 def _tell_clipped(clipped: Mapping[str, int]) -> None:
