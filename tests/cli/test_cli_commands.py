@@ -227,6 +227,28 @@ def test_a_seeded_model_holds_but_may_not_be_released(run: Run, made: SimpleName
     assert json.loads(run("verify", made.seeded, "--release", "--json").stdout)["holds"] is False
 
 
+def test_a_delta_that_would_publish_a_row_may_not_be_released(run: Run, here: SimpleNamespace) -> None:
+    result = run("fit", here.table, "-s", here.schema, "-m", "independent", "-d", 0.01, "-o", here.model)
+    assert (result.exit_code, "warning: delta" in result.stderr) == (0, True)
+    assert run("verify", here.model).exit_code == 0  # the claim as such is true
+    refused = run("verify", here.model, "--release")
+    assert refused.exit_code == 1
+    assert "NOT hold: delta." in refused.stdout
+
+
+def test_a_schema_with_open_marks_may_not_be_released(run: Run, made: SimpleNamespace, tmp_path) -> None:
+    marked = tmp_path / "marked.understudy"
+    with zipfile.ZipFile(made.fresh) as old, zipfile.ZipFile(marked, "w") as new:
+        for name in old.namelist():
+            content = old.read(name)
+            if name == "schema.yaml":
+                content = content.replace(b"kind: integer", b"source: data, kind: integer")
+            new.writestr(name, content)
+    refused = run("verify", marked, "--release")
+    assert refused.exit_code == 1
+    assert "NOT hold: public facts." in refused.stdout
+
+
 def test_without_privacy_everything_says_so(run: Run, here: SimpleNamespace) -> None:
     result = run("fit", here.table, "-s", here.schema, "-m", "independent", "-e", "inf", "-o", here.model)
     assert result.exit_code == 0

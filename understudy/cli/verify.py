@@ -1,11 +1,15 @@
 """`understudy verify`: anyone recomputes a model's guarantee, without data."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from understudy.cli import screen
 from understudy.cli.options import JsonOption, ModelArgument
+
+if TYPE_CHECKING:
+    from understudy.privacy.certificate import Finding
+    from understudy.synthesizers.model_file import Parts
 
 
 def verify(
@@ -27,6 +31,8 @@ def verify(
         schema_digest=parts.schema.digest(),
         release=release,
     )
+    if release:
+        findings += _check_setting(parts)
     holds = all(finding.ok for finding in findings)
     if json:
         screen.print_json(
@@ -49,3 +55,28 @@ def verify(
             screen.say(f"The certificate does NOT hold: {failed}. Do not rely on it.", style="bold red")
     if not holds:
         raise typer.Exit(1)
+
+
+def _check_setting(parts: "Parts") -> "list[Finding]":
+    """What a certificate cannot see by itself: whether its delta suits the declared rows, and the schema is public."""
+    from understudy.privacy.certificate import Finding
+
+    rows, delta = parts.schema.rows, parts.certificate.delta
+    small = rows is not None and delta < 1 / rows
+    marked = len(parts.schema.unconfirmed())
+    return [
+        Finding(
+            small,
+            "delta",
+            "below one over the declared rows"
+            if small
+            else "not below one over the declared rows: one that publishes a row would pass; fit with a smaller one",
+        ),
+        Finding(
+            not marked,
+            "public facts",
+            "no fact of the schema is marked as read off the rows"
+            if not marked
+            else f"{marked} facts of the schema are marked as read off the rows; confirm them, and fit again",
+        ),
+    ]
