@@ -1,6 +1,7 @@
 """Schemas in and out of YAML and JSON, and YAML's surprises kept out."""
 
 import json
+from pathlib import Path
 import string
 from contextlib import suppress
 
@@ -208,6 +209,13 @@ class TestDigest:
 
 
 GOLDEN = "621518c9b20e42b2eb9e4c90c00fe0aa9fd1c3bfda21991e2656ccba8defc86d"
+
+
+def test_the_json_schema_for_editors_is_the_one_in_the_docs():
+    kept = Path(__file__).parents[2] / "docs" / "schema.json"
+    assert json.loads(kept.read_text()) == json_schema(), (
+        "write docs/schema.json anew from understudy.schema.json_schema()"
+    )
 
 
 def test_json_schema_names_all_kinds():
