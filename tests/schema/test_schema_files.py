@@ -1,9 +1,9 @@
 """Schemas in and out of YAML and JSON, and YAML's surprises kept out."""
 
 import json
-from pathlib import Path
 import string
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 import yaml
