@@ -15,6 +15,7 @@ from understudy.cli.guard import debug, guarded
 from understudy.cli.inspect import inspect
 from understudy.cli.methods import methods
 from understudy.cli.plan import plan
+from understudy.cli.report import report
 from understudy.cli.sample import sample
 from understudy.cli.verify import verify
 
@@ -38,6 +39,7 @@ COMMANDS = {
     inspect: "show what a model file holds",
     methods: "list the methods and their options",
     evaluate: "compare synthetic rows with real ones",
+    report: "one page about synthetic rows, to read or print",
     demo: "everything once, on a made-up table",
 }
 for command, summary in COMMANDS.items():

@@ -1,0 +1,145 @@
+"""`understudy report`: one standalone page about synthetic rows, for the steward or for the public."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from understudy.cli import screen
+from understudy.cli.inspect import told
+from understudy.cli.listener import listening
+from understudy.cli.options import SchemaOption, TableArgument, check_output
+from understudy.errors import CertificateError, OptionError
+from understudy.schema import Schema
+
+if TYPE_CHECKING:
+    from understudy.evaluation.evaluation import Evaluation
+    from understudy.evaluation.view import View
+    from understudy.progress import Progress
+    from understudy.report import Dependence, Guarantee
+
+# A heat map of more columns than this cannot be read, and takes long to count.
+MOST_COLUMNS = 40
+PAIR_BINS = 8
+
+
+def report(
+    table: TableArgument,
+    synthetic: Annotated[Path, typer.Argument(metavar="SYNTHETIC", help="Synthetic rows: CSV or Parquet.")],
+    schema: SchemaOption,
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="HTML", help="Where to write the page.")],
+    holdout: Annotated[
+        Path | None,
+        typer.Option("--holdout", metavar="TABLE", help="Real rows that the fit never saw: the yardstick."),
+    ] = None,
+    model: Annotated[
+        Path | None, typer.Option("--model", metavar="MODEL", help="The model file, for its certificate.")
+    ] = None,
+    full: Annotated[bool, typer.Option("--full", help="All metrics (minutes), not the fast ones (seconds).")] = False,
+    public: Annotated[
+        bool, typer.Option("--public", help="Leave out all that needs real rows; TABLE is not opened. Needs --model.")
+    ] = False,
+) -> None:
+    """Write one HTML page: the guarantee, how good the synthetic rows are, every column, pairs, predictions.
+
+    The page needs no network. Without --public it is computed from private rows: outside the guarantee, for the data
+    steward alone.
+    """
+    check_output(output)
+    if output.suffix.lower() not in (".html", ".htm"):
+        raise OptionError(f"output {str(output)!r}: the name must end in .html")
+    if public and (holdout is not None or full):
+        raise OptionError("--public reads no real rows: leave out --holdout and --full")
+    if public and model is None:
+        raise OptionError("--public needs --model: without a certificate nothing is known to be fit for the public")
+    facts = Schema.load(schema)
+    guarantee = None if model is None else _guarantee(model, facts, release=public)
+    with listening() as progress:
+        progress("reading the tables", 0.0)
+        if public:
+            page = _public_page(synthetic, facts, guarantee)
+        else:
+            page = _steward_page(table, synthetic, facts, holdout, guarantee, full=full, progress=progress)
+    from understudy.table.written import written_whole
+
+    with written_whole(output, mode=0o666 if public else 0o600) as file:
+        file.write(page.encode("utf-8", "replace"))
+    if public:
+        screen.say(f"Wrote {output}: made from synthetic rows and the certificate alone.")
+    else:
+        screen.say(f"Wrote {output}, computed from real rows: for the data steward alone, outside the guarantee.")
+
+
+def _guarantee(model: Path, schema: Schema, *, release: bool) -> "Guarantee":
+    from understudy.report import Guarantee
+    from understudy.synthesizers import model_file
+
+    parts = model_file.read(model)
+    arrays = model_file.certified_arrays(parts.arrays, parts.facts)
+    findings = parts.certificate.check(arrays=arrays, schema_digest=schema.digest(), release=release)
+    found = Guarantee(
+        certificate=parts.certificate,
+        findings=tuple(findings),
+        ledger=tuple((entry.purpose, told(entry.event.to_dict())) for entry in parts.certificate.entries),
+    )
+    if release and not found.holds:
+        failed = "; ".join(f"{finding.what}: {finding.detail}" for finding in findings if not finding.ok)
+        raise CertificateError(f"model {str(model)!r}: not fit for a public report ({failed}); leave out --public")
+    return found
+
+
+def _public_page(synthetic: Path, schema: Schema, guarantee: "Guarantee") -> str:
+    from understudy.cli.histograms import histograms
+    from understudy.evaluation.inputs import open_table
+    from understudy.report import public_report
+
+    view = open_table(synthetic, schema, role="synthetic")
+    return public_report(histograms(view, None), title=_title(synthetic), guarantee=guarantee)
+
+
+def _steward_page(
+    table: Path,
+    synthetic: Path,
+    schema: Schema,
+    holdout: Path | None,
+    guarantee: "Guarantee | None",
+    *,
+    full: bool,
+    progress: "Progress",
+) -> str:
+    from understudy.cli.histograms import histograms
+    from understudy.evaluation import suite
+    from understudy.evaluation.inputs import open_tables
+    from understudy.report import steward_report
+
+    views = open_tables(table, synthetic, schema, holdout)
+    which = "full" if full else "fast"
+    found = suite.evaluate(views[0], views[1], schema, holdout=views[2], which=which, progress=progress)
+    progress("drawing charts", 0.0)
+    return steward_report(
+        found,
+        histograms(views[1], views[0]),
+        _dependence(views[0], views[1], found),
+        title=_title(synthetic),
+        guarantee=guarantee,
+    )
+
+
+def _dependence(real: "View", synthetic: "View", found: "Evaluation") -> "Dependence | None":
+    """Association of pairs among the columns that are furthest off, in the order of the schema."""
+    from understudy.cli.charts import dependence
+    from understudy.evaluation.cells import cut_tables
+    from understudy.report import Dependence
+
+    if len(real.facts) < 2:
+        return None
+    worst = set(found["tvd_1way"].worst_columns(MOST_COLUMNS))
+    names = tuple(name for name in real.facts if name in worst)
+    cut = cut_tables(real, synthetic, None, bins=PAIR_BINS)
+    matrices = [dependence({name: cells[name] for name in names}).tolist() for cells in (cut.real, cut.synthetic)]
+    first, second = (tuple(map(tuple, matrix)) for matrix in matrices)
+    return Dependence(names=names, real=first, synthetic=second, of=len(real.facts))
+
+
+def _title(synthetic: Path) -> str:
+    return f"Report on {synthetic.name}"

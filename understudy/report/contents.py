@@ -1,0 +1,46 @@
+"""What a report is made of, besides an evaluation: shares, associations and guarantees, never rows."""
+
+from dataclasses import dataclass
+
+from understudy.privacy.certificate import Certificate, Finding
+
+
+@dataclass(frozen=True, kw_only=True)
+class Histogram:
+    """Shares of rows by cell of one column; `real` is None in a report for the public.
+
+    `ordered` cells lie along an axis (numbers, dates) and are drawn as steps; others get a bar each. Shares of missing
+    cells stand beside ordered ones, as they have no place on the axis.
+    """
+
+    name: str
+    kind: str
+    ordered: bool
+    cells: tuple[str, ...]
+    synthetic: tuple[float, ...]
+    real: tuple[float, ...] | None = None
+    missing_synthetic: float = 0.0
+    missing_real: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dependence:
+    """Association of every pair of columns, from 0 (independent) to 1, in both tables; `of` counts all columns."""
+
+    names: tuple[str, ...]
+    real: tuple[tuple[float, ...], ...]
+    synthetic: tuple[tuple[float, ...], ...]
+    of: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Guarantee:
+    """A certificate, what recomputing it found, and its ledger in words: (purpose, event) a use of the rows."""
+
+    certificate: Certificate
+    findings: tuple[Finding, ...]
+    ledger: tuple[tuple[str, str], ...]
+
+    @property
+    def holds(self) -> bool:
+        return all(finding.ok for finding in self.findings)
