@@ -202,7 +202,7 @@ def test_grades(evaluation: Evaluation, pairs: float, fresh: float | None, lette
 def test_the_grade_is_that_of_the_weakest(evaluation: Evaluation) -> None:
     found = words.grade(evaluation)
     assert found.letter == "C"  # prediction loses 0.0875, the columns 0.01, the pairs 0.02
-    assert "predicting the label, 0.713, 0.8 for fresh real rows" in found.why
+    assert "predicting the label: 0.713 (fresh real rows 0.8, best 1)" in found.why
     assert words.grade(dataclasses.replace(evaluation, results=())) is None
 
 

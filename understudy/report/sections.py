@@ -62,8 +62,8 @@ def weakest(evaluation: Evaluation) -> Html:
     """The three weakest points, for the first screen."""
     items = []
     for result in evaluation.weakest(3):
-        columns = result.worst_columns(3)
-        most = tag("div", f"Most in {', '.join(columns)}.", class_="soft") if columns else None
+        columns = words.weak_columns(result)
+        most = tag("div", f"Most in {columns}.", class_="soft") if columns else None
         told = [f" {words.beside(result)}.", tag("div", f"{words.question(result.name)}.", class_="soft"), most]
         items.append(tag("li", tag("strong", f"{words.title(result.name)}:"), told))
     return tag("div", tag("h3", "Its three weakest points"), tag("ol", items, class_="weakest"), class_="card")
@@ -82,7 +82,8 @@ def columns(histograms: Sequence[Histogram], evaluation: Evaluation | None) -> H
     shown, rest = ordered[:MOST_CHARTS], ordered[MOST_CHARTS:]
     figures = tag("div", [_figure(h, distance) for h in shown], class_="columns")
     order = "Worst first. " if distance is not None else ""
-    told = "Distance: share of rows that would have to move to make the column's distribution the real one."
+    percent = "Percentages are those of the synthetic rows."
+    told = f"Distance: share of rows that would have to move to make the column's distribution the real one. {percent}"
     key = [tag("span", class_="key synthetic"), "synthetic rows"]
     if distance is not None:
         key = [tag("span", class_="key real"), "real rows", *key]
@@ -239,8 +240,7 @@ def metrics(results: Sequence[MetricResult]) -> Html:
             low, high = map(words.number, result.interval)
             value = [value, tag("div", f"{low} to {high}", class_="soft")]
         remarks = [text for text in (result.undefined, *result.notes) if text]
-        worst = ", ".join(result.worst_columns(3))
-        last = [worst, [tag("div", remark, class_="soft") for remark in remarks]]
+        last = [words.weak_columns(result), [tag("div", remark, class_="soft") for remark in remarks]]
         rows.append((name, value, words.number(result.reference), words.number(result.ideal), last))
     headings = ("measure", "value", "fresh real rows", "best", "weakest columns, remarks")
     return table(headings, rows, numbers=headings[1:4])

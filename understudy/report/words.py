@@ -21,22 +21,22 @@ QUESTIONS = {
     "correlation_ratio": ("Numbers by category", "difference in how much a category explains of a number"),
     "pca_marginal": ("Overall shape", "distance of the tables in the plane that shows most of the real one"),
     "dimension_wise_prediction": ("Predicting each column", "gap between models that learnt from either table"),
-    "regression_similarity": ("Regressions", "do regressions on both tables agree"),
+    "regression_similarity": ("Regressions", "difference in the error of regressions that learnt from either table"),
     "coefficient_overlap": ("Regression intervals", "overlap of the coefficients' confidence intervals"),
-    "pmse": ("Telling rows apart", "how well a model tells synthetic from real rows"),
+    "pmse": ("Telling rows apart", "success of a logistic regression in telling rows apart"),
     "pmse_ratio_logistic": ("Telling apart: linear", "success of a linear model in telling rows apart; 1 is chance"),
     "pmse_ratio_tree": ("Telling apart: tree", "success of a decision tree in telling rows apart; 1 is chance"),
-    "c2st": ("Telling apart: boosted trees", "share of rows whose table a strong classifier guesses"),
-    "classifier_score": ("Variety of the label", "are rows of all classes clear and present"),
+    "c2st": ("Telling apart: boosted trees", "success of a strong classifier in telling rows apart; 0.5 is chance"),
+    "classifier_score": ("Variety of the label", "are rows of all classes there, and clear; best as in real rows"),
     "exact_copies": ("Exact copies", "share of rows that equal a real row in every column"),
     "dcr_share": ("Closeness to real rows", "share of rows that lie closer to the fitted rows than to unseen ones"),
     "membership_inference": ("Membership attack", "advantage in guessing who was in the table"),
-    "attribute_inference": ("Attribute attack", "advantage in guessing a hidden column of people in the table"),
+    "attribute_inference": ("Attribute attack", "advantage in guessing a cell of people in the table over others"),
     "train_on_synthetic": (
         "Predicting the label",
         "mean score of models that learnt from synthetic rows, on unseen rows",
     ),
-    "ranking_agreement": ("Ranking of models", "do both tables agree on which model is better"),
+    "ranking_agreement": ("Ranking of models", "agreement of both tables on which model is better"),
     "subgroup_scores": ("Predictions by group", "the score within groups of people"),
     "gaussians_quality": ("Modes", "share of rows near a known mode"),
 }
@@ -80,8 +80,13 @@ def number(value: float | None) -> str:
 
 def beside(result: MetricResult) -> str:
     """A value beside its reference."""
-    fresh = "" if result.reference is None else f", {number(result.reference)} for fresh real rows"
-    return f"{number(result.value)}{fresh} (best possible: {number(result.ideal)})"
+    fresh = "" if result.reference is None else f"fresh real rows {number(result.reference)}, "
+    return f"{number(result.value)} ({fresh}best {number(result.ideal)})"
+
+
+def weak_columns(result: MetricResult, count: int = 3) -> str:
+    """The columns that are furthest off; those that are perfect are none of them."""
+    return ", ".join(name for name in result.worst_columns(count) if result.per_column[name] != result.ideal)
 
 
 def grade(evaluation: Evaluation) -> Grade | None:
@@ -96,12 +101,12 @@ def grade(evaluation: Evaluation) -> Grade | None:
     worst = max(known, key=lambda result: result.shortfall)
     letter, meaning = next((letter, meaning) for most, letter, meaning in GRADES if worst.shortfall <= most)
     if all(result.reference is not None for result in known):
-        than, at_least = "worse than fresh real rows", ""
+        than, at_least = "worse than fresh real rows would be", ""
     else:
-        than, at_least = "away from perfect (no holdout rows were given to compare with)", "at least "
+        than, at_least = "away from perfect, for want of holdout rows to compare with", "at least "
     measured = ", ".join(title(result.name).lower() for result in known)
     why = (
-        f"The weakest of {measured} is {number(worst.shortfall)} {than}, on a scale from 0 to 1: "
-        f"{title(worst.name).lower()}, {beside(worst)}."
+        f"Measured by: {measured}. The weakest is {title(worst.name).lower()}: {beside(worst)}. "
+        f"That is {number(worst.shortfall)} {than}, on a scale from 0 to 1."
     )
     return Grade(at_least + letter, meaning, why)
