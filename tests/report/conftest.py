@@ -19,7 +19,7 @@ def metric(name: str, value: float | None = 0.1, reference: float | None = 0.05,
 
 @pytest.fixture
 def evaluation() -> Evaluation:
-    models = {"tree": {"real": {"roc_auc": 0.8}, "synthetic": {"roc_auc": 0.7125}}}
+    models = {"tree": {"real": {"roc_auc": 0.8}, "synthetic": {"roc_auc": 0.71}}}
     details = {"label": EVIL, "measure": "roc_auc", "models": models}
     higher = {"family": "prediction", "direction": "higher", "ideal": 1.0}
     planes = {"explained": [0.4, 0.2], "real_points": [[0, 0], [1, 2]], "synthetic_points": [[0.5, 1.0]]}

@@ -11,7 +11,7 @@ from understudy.report.markup import Html, tag
 REAL, SYNTHETIC = "var(--real)", "var(--synthetic)"
 WIDTH = 340.0
 MOST_BARS = 12
-LONGEST_NAME = 17
+LONGEST_NAME = 16
 MOST_LABELS = 6
 
 
@@ -57,7 +57,7 @@ def _shares_axis(most: float, left: float, top: float, bottom: float) -> list[Ht
 
 
 def _bars(shown: Histogram) -> Html:
-    left, right = 118.0, 46.0
+    left, right = 124.0, 46.0
     rows = _largest(shown)
     most = max(max(synthetic, real or 0.0) for _, real, synthetic in rows) or 1.0
     scale = (WIDTH - left - right) / most
@@ -101,7 +101,7 @@ def heat_map(
 ) -> Html:
     """A square of shades, full at `most`; signed ones are blue below 0 and orange above."""
     cell = 16.0 if len(names) > 16 else 22.0
-    left = 118.0
+    left = 124.0
     size = left + cell * len(names)
     parts = []
     for i, (name, row) in enumerate(zip(names, matrix, strict=True)):
@@ -120,7 +120,7 @@ def heat_map(
     frame = {"x": left - 0.5, "y": 0.5, "width": cell * len(names), "height": cell * len(names)}
     parts.append(tag("rect", **frame, fill="none", stroke="var(--line)"))
     large = "large" if len(names) > 16 else None
-    return _picture(cell * len(names) + 122.0, label, *parts, width=size + 4, class_=large)
+    return _picture(cell * len(names) + 130.0, label, *parts, width=size + 4, class_=large)
 
 
 def score_scatter(points: Mapping[str, tuple[float, float]], *, x: str, y: str) -> Html:
@@ -133,16 +133,15 @@ def score_scatter(points: Mapping[str, tuple[float, float]], *, x: str, y: str) 
         place = {"cx": left + side * first, "cy": bottom - side * second, "r": 4}
         told = tag("title", f"{name}: {first:.3f} real, {second:.3f} synthetic")
         parts.append(tag("circle", told, **place, fill=SYNTHETIC, fill_opacity=0.75))
-    taken: list[float] = []
+    taken: list[tuple[float, float]] = []
     for name in gaps[:MOST_LABELS]:
         first, second = points[name]
-        height = bottom - side * second + 4
-        # Names that would lie on top of each other give way downwards.
-        while any(abs(height - other) < 12 for other in taken):
-            height += 12
-        taken.append(height)
         right = first > 0.6
-        place = left + side * first + (-8 if right else 8)
+        place, height = left + side * first + (-8 if right else 8), bottom - side * second + 4
+        # Names that would lie on top of each other give way downwards.
+        while any(abs(height - up) < 12 and abs(place - across) < 100 for across, up in taken):
+            height += 12
+        taken.append((place, height))
         parts.append(tag("text", _short(name), x=place, y=height, text_anchor="end" if right else "start"))
     parts.append(tag("text", x, x=left + side / 2, y=bottom + 32, text_anchor="middle"))
     turned = f"translate(12 {top + side / 2:.1f}) rotate(-90)"
@@ -213,4 +212,9 @@ def _percent(share: float) -> str:
 
 
 def _short(name: str) -> str:
-    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
+    """Long names lose their middle: those of one table often differ at the end alone.
+
+    >>> _short("age"), _short("number_of_nights_2021")
+    ('age', 'number_o…ts_2021')
+    """
+    return name if len(name) <= LONGEST_NAME else f"{name[:8]}…{name[-7:]}"

@@ -185,7 +185,7 @@ def prediction(evaluation: Evaluation) -> Html:
         return join([*parts, tag("p", f"Not measured: {each.undefined}.")])
     chart = charts.score_scatter(each.details["points"], x="score after real rows", y="score after synthetic rows")
     said = f"On the diagonal, synthetic rows teach as well as real ones. Mean gap: {words.beside(each)}."
-    return join([*parts, tag("div", tag("figure", chart, tag("figcaption", said)), class_="two")])
+    return join([*parts, tag("figure", chart, tag("figcaption", said), class_="single")])
 
 
 def _models(label: MetricResult) -> Html:
@@ -195,7 +195,7 @@ def _models(label: MetricResult) -> Html:
     for model, by in scores.items():
         real, synthetic = (by.get(t, {}).get(measure) for t in ("real", "synthetic"))
         gap = None if real is None or synthetic is None else real - synthetic
-        rows.append((model.replace("_", " "), words.number(real), words.number(synthetic), words.number(gap)))
+        rows.append((model.replace("_", " "), *("-" if x is None else f"{x:.3f}" for x in (real, synthetic, gap))))
     headings = ("model", "after real rows", "after synthetic rows", "lost")
     lead = f"Models predict {label.details['label']} on unseen real rows; {named}. Mean: {words.beside(label)}."
     return join([tag("p", lead), table(headings, rows, numbers=headings[1:])])
@@ -208,10 +208,8 @@ def planes(evaluation: Evaluation) -> Html:
         return tag("p", f"Not measured: {found.undefined}.")
     real, synthetic = found.details["real_points"], found.details["synthetic_points"]
     frame = charts.frame_of(real, synthetic)
-    explained = sum(found.details["explained"])
-    told = (
-        f"Rows in the plane that shows most of the real table ({explained:.0%} of its variance). Both charts have the"
-    )
+    shares = " and ".join(f"{share:.0%}" for share in found.details["explained"])
+    told = f"Rows on the first two principal components of the real table: across and up, {shares} of its variance."
     figures = [
         tag("figure", tag("h3", name), charts.plane(points, frame, label=f"{name} in the plane", colour=colour))
         for name, points, colour in (
@@ -219,13 +217,13 @@ def planes(evaluation: Evaluation) -> Html:
             ("Synthetic rows", synthetic, charts.SYNTHETIC),
         )
     ]
-    said = f"{told} same axes. Distance: {words.beside(found)}."
+    said = f"{told} Both charts have the same axes. Distance: {words.beside(found)}."
     return join([tag("p", said), tag("div", figures, class_="two")])
 
 
 def disclosure(evaluation: Evaluation) -> Html:
     """Rows too close to real ones, and attacks. Not a guarantee."""
-    told = "These numbers can show a leak; they can never show that there is none. The certificate does that."
+    told = "These numbers can show a leak, never that there is none. What is guaranteed is in the certificate."
     chosen = [result for result in evaluation if result.family == "disclosure"]
     return join([tag("p", told), metrics(chosen)])
 
