@@ -96,6 +96,15 @@ def test_refusals_leave_nothing(made, rows, run, tmp_path, options, code, words)
     assert left_over(tmp_path) == set()
 
 
+def test_public_page_wants_what_a_release_wants(made, rows, run, tmp_path) -> None:
+    loose = tmp_path / "loose.understudy"
+    assert run("fit", made.table, "-s", made.schema, "-m", "independent", "-d", 0.01, "-o", loose).exit_code == 0
+    options = ("-s", made.schema, "--model", loose, "-o", tmp_path / "r.html")
+    said = run("report", made.table, rows[0], *options, "--public")
+    assert said.exit_code == run("verify", loose, "--release").exit_code == 1
+    assert "not below one over the declared rows" in " ".join(said.stderr.split())
+
+
 def test_outputs_are_html(made, rows, run, tmp_path) -> None:
     said = run("report", made.table, rows[0], "-s", made.schema, "-o", tmp_path / "report.pdf")
     assert said.exit_code == 2

@@ -71,12 +71,16 @@ def report(
 
 
 def _guarantee(model: Path, schema: Schema, *, release: bool) -> "Guarantee":
+    from understudy.cli.verify import _check_setting
     from understudy.report import Guarantee
     from understudy.synthesizers import model_file
 
     parts = model_file.read(model)
     arrays = model_file.certified_arrays(parts.arrays, parts.facts)
     findings = parts.certificate.check(arrays=arrays, schema_digest=schema.digest(), release=release)
+    if release:
+        # The very checks of `verify --release`: a page for the public must not be easier to get than a release.
+        findings += _check_setting(parts)
     found = Guarantee(
         certificate=parts.certificate,
         findings=tuple(findings),

@@ -36,7 +36,8 @@ def _steps(shown: Histogram) -> Html:
     parts = [_line(left, bottom, WIDTH - 8.0, bottom), *_shares_axis(most, left, top, bottom)]
     if shown.real is not None:
         parts.append(tag("path", d=outline(shown.real), fill=REAL, fill_opacity=0.55))
-    parts.append(tag("path", d=outline(shown.synthetic), fill="none", stroke=SYNTHETIC, stroke_width=1.8))
+    alone = {"fill": SYNTHETIC, "fill_opacity": 0.3} if shown.real is None else {"fill": "none"}
+    parts.append(tag("path", d=outline(shown.synthetic), **alone, stroke=SYNTHETIC, stroke_width=1.8))
     for at, cell in enumerate(shown.cells):
         told = f"{cell}: {_both(shown, at)}"
         hover = {"x": left + at * wide, "y": top, "width": wide, "height": bottom - top, "fill": "transparent"}
@@ -62,7 +63,7 @@ def _bars(shown: Histogram) -> Html:
     most = max(max(synthetic, real or 0.0) for _, real, synthetic in rows) or 1.0
     scale = (WIDTH - left - right) / most
     both = shown.real is not None
-    step = 21.0 if both else 17.0
+    step = 21.0 if both else 16.0
     parts = []
     for at, (cell, real, synthetic) in enumerate(rows):
         y = 4.0 + at * step
@@ -76,8 +77,8 @@ def _bars(shown: Histogram) -> Html:
         outline = {"fill": "none" if both else SYNTHETIC, "fill_opacity": 0.5, "stroke": SYNTHETIC, "stroke_width": 1.5}
         bars.append(tag("rect", x=left, y=below, width=max(synthetic * scale, 0.5), height=6, **outline))
         end = left + max(synthetic, real or 0.0) * scale + 5
-        bars.append(tag("text", _percent(synthetic), x=end, y=y + 13, class_="faint"))
-        bars.append(tag("text", _short(cell), x=left - 6, y=y + 11, text_anchor="end"))
+        bars.append(tag("text", _percent(synthetic), x=end, y=y + (13 if both else 8), class_="faint"))
+        bars.append(tag("text", _short(cell), x=left - 6, y=y + (11 if both else 8), text_anchor="end"))
         parts.append(tag("g", tag("title", told), bars))
     return _picture(8.0 + len(rows) * step, f"Shares of {shown.name}", *parts)
 
