@@ -161,3 +161,26 @@ def test_histograms_of_odd_columns() -> None:
     assert found["gone"].missing_real == 1.0
     assert max(found["amount"].real) < 0.2
     assert all(sum(shown.real) + shown.missing_real == pytest.approx(1) for shown in found.values())
+
+
+@pytest.mark.parametrize(
+    ("columns", "cells"),
+    [
+        ("{x: {kind: real, low: 0, high: 1}}", "0.5"),
+        ("{x: {kind: boolean}}", "true"),
+        ("{x: {kind: integer, low: 0, high: 9, missing: true}, y: {kind: boolean}}", ",true"),
+        ("{'<b>': {kind: real, low: 0, high: 1}, y: {kind: real, low: -1, high: 0}}", "1,-1"),
+    ],
+)
+def test_odd_tables_have_a_page(run, tmp_path, columns, cells) -> None:
+    schema, table, output = (tmp_path / name for name in ("schema.yaml", "table.csv", "report.html"))
+    schema.write_text(f"rows: 100\ncolumns: {columns}\n")
+    names = Schema.load(schema).columns
+    table.write_text("\n".join([",".join(names), *[cells] * 40]) + "\n")
+    said = run("report", table, table, "-s", schema, "-o", output)
+    assert said.exit_code == 0, said.output
+    text = output.read_text()
+    assert "at least A" in text
+    assert "No holdout rows were given" in text
+    assert not re.search(r"\bnan\b", text.lower())
+    assert "<b>" not in text

@@ -263,7 +263,7 @@ def certificate(guarantee: Guarantee) -> Html:
             tag("p", c.statement()),
             table(("certificate", ""), facts),
             tag("h3", "Recomputed"),
-            table(("", "checked", "found"), [(_mark(f.ok), f.what, f.detail) for f in guarantee.findings]),
+            table(("checked", "", "found"), [(f.what, _mark(f.ok), f.detail) for f in guarantee.findings]),
             tag("h3", "Ledger: every use of the rows"),
             table(("use", "event"), guarantee.ledger),
             tag("p", "Anyone with the model file can do this again: understudy verify MODEL.", class_="soft"),
