@@ -43,6 +43,7 @@ def demo(
         rows = _compare(real, synthetic, fresh, model, progress)
         progress("drawing charts", 0.0)
         _draw(output, real, synthetic, model)
+        _report(output, real, synthetic, fresh, model, progress)
     screen.say(model.certificate.statement(), style="green")
     screen.say(f"Recomputed from the model file: {'it holds' if holds else 'it does NOT hold'}.")
     screen.say()
@@ -68,6 +69,7 @@ FILES = {
     "model.understudy": "the stand-in, with its certificate",
     "certificate.json": "the guarantee, for anyone to recompute",
     "synthetic.csv": "synthetic rows",
+    "report.html": "how good they are, column by column",
     "histograms.png": "columns side by side",
     "dependence.png": "how columns hang together",
 }
@@ -102,6 +104,25 @@ def _write_outputs(folder: Path, model: "Model", synthetic: "pd.DataFrame") -> N
     write_frame(synthetic, model.schema, folder / "synthetic.csv")
     with written_whole(folder / "certificate.json") as file:
         file.write(model.certificate.to_json().encode())
+
+
+def _report(
+    folder: Path,
+    real: "pd.DataFrame",
+    synthetic: "pd.DataFrame",
+    fresh: "pd.DataFrame",
+    model: "Model",
+    progress: "Progress",
+) -> None:
+    from understudy.cli.report import guarantee_of, steward_page
+    from understudy.table.written import written_whole
+
+    guarantee = guarantee_of(folder / "model.understudy", model.schema, release=False)
+    page = steward_page(
+        real, synthetic, model.schema, fresh, guarantee, title="Report on the demo", full=False, progress=progress
+    )
+    with written_whole(folder / "report.html", mode=0o600) as file:
+        file.write(page.encode())
 
 
 def _verify(folder: Path, progress: "Progress") -> bool:

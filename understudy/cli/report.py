@@ -1,7 +1,7 @@
 """`understudy report`: one standalone page about synthetic rows, for the steward or for the public."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -53,13 +53,14 @@ def report(
     if public and model is None:
         raise OptionError("--public needs --model: without a certificate nothing is known to be fit for the public")
     facts = Schema.load(schema)
-    guarantee = None if model is None else _guarantee(model, facts, release=public)
+    guarantee = None if model is None else guarantee_of(model, facts, release=public)
     with listening() as progress:
         progress("reading the tables", 0.0)
         if public:
             page = _public_page(synthetic, facts, guarantee)
         else:
-            page = _steward_page(table, synthetic, facts, holdout, guarantee, full=full, progress=progress)
+            title = _title(synthetic)
+            page = steward_page(table, synthetic, facts, holdout, guarantee, title=title, full=full, progress=progress)
     from understudy.table.written import written_whole
 
     with written_whole(output, mode=0o666 if public else 0o600) as file:
@@ -70,8 +71,8 @@ def report(
         screen.say(f"Wrote {output}, computed from real rows: for the data steward alone, outside the guarantee.")
 
 
-def _guarantee(model: Path, schema: Schema, *, release: bool) -> "Guarantee":
-    from understudy.cli.verify import _check_setting
+def guarantee_of(model: Path, schema: Schema, *, release: bool) -> "Guarantee":
+    from understudy.cli.verify import check_setting
     from understudy.report import Guarantee
     from understudy.synthesizers import model_file
 
@@ -80,7 +81,7 @@ def _guarantee(model: Path, schema: Schema, *, release: bool) -> "Guarantee":
     findings = parts.certificate.check(arrays=arrays, schema_digest=schema.digest(), release=release)
     if release:
         # The very checks of `verify --release`: a page for the public must not be easier to get than a release.
-        findings += _check_setting(parts)
+        findings += check_setting(parts)
     found = Guarantee(
         certificate=parts.certificate,
         findings=tuple(findings),
@@ -101,16 +102,18 @@ def _public_page(synthetic: Path, schema: Schema, guarantee: "Guarantee") -> str
     return public_report(histograms(view, None), title=_title(synthetic), guarantee=guarantee)
 
 
-def _steward_page(
-    table: Path,
-    synthetic: Path,
+def steward_page(
+    table: Any,
+    synthetic: Any,
     schema: Schema,
-    holdout: Path | None,
+    holdout: Any,
     guarantee: "Guarantee | None",
     *,
+    title: str,
     full: bool,
     progress: "Progress",
 ) -> str:
+    """The steward's page of two tables (paths or frames), computed from real rows."""
     from understudy.cli.histograms import histograms
     from understudy.evaluation import suite
     from understudy.evaluation.inputs import open_tables
@@ -124,7 +127,7 @@ def _steward_page(
         found,
         histograms(views[1], views[0]),
         _dependence(views[0], views[1], found),
-        title=_title(synthetic),
+        title=title,
         guarantee=guarantee,
     )
 

@@ -32,7 +32,7 @@ def verify(
         release=release,
     )
     if release:
-        findings += _check_setting(parts)
+        findings += check_setting(parts)
     holds = all(finding.ok for finding in findings)
     if json:
         screen.print_json(
@@ -57,7 +57,7 @@ def verify(
         raise typer.Exit(1)
 
 
-def _check_setting(parts: "Parts") -> "list[Finding]":
+def check_setting(parts: "Parts") -> "list[Finding]":
     """What a certificate cannot see by itself: whether its delta suits the declared rows, and the schema is public."""
     from understudy.privacy.certificate import Finding
 
