@@ -3,6 +3,8 @@
 import gzip
 import io
 import os
+from datetime import date, datetime
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -133,6 +135,30 @@ def test_frames_of_objects():
     odd["age"] = pd.arrays.SparseArray([31.0, np.nan, 250.0, np.nan])
     odd["day"] = pd.PeriodIndex(["2020-01-02", "2020-12-31", "2020-06-15", "2020-01-01"], freq="D")
     check(read_table(odd, SCHEMA))
+
+
+@pytest.mark.parametrize(
+    ("values", "cells"),
+    [
+        ("['1', '2', else]", [1.0, 2.0, 1.0]),
+        ("['true', 'false', else]", [True, False]),
+        ("['2020-01-01T00:00:00', else]", [pd.Timestamp("2020-01-01")]),
+        ("['2020-01-01', else]", [date(2020, 1, 1)]),
+        ("['1.5', else]", [Decimal("1.5"), Decimal("2")]),
+    ],
+)
+@pytest.mark.parametrize("more", ["else", "1.0", 3, 2.5, True, datetime(2021, 1, 1, 5), date(2021, 1, 1), b"1", None])
+def test_no_row_changes_how_another_is_read(values, cells, more):
+    schema = Schema.loads(f"columns: {{a: {{kind: categorical, values: {values}, other: else, missing: true}}}}")
+
+    def codes(*rows):
+        return read_table(pd.DataFrame({"a": pd.Series(rows, dtype=object)}), schema).codes("a").tolist()
+
+    alone = [codes(cell)[0] for cell in cells]
+    assert alone[0] == 0
+    assert codes(*cells) == alone
+    assert codes(*cells, more)[:-1] == alone
+    assert codes(more, *cells)[1:] == alone
 
 
 def test_the_order_of_columns_and_the_index_do_not_matter():

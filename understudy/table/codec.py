@@ -53,9 +53,27 @@ class Codec(ABC):
     def missing(self) -> int | float:
         return float("nan") if self.size is None else self.size
 
-    @abstractmethod
     def encode(self, array: pa.Array | pa.ChunkedArray) -> Encoded:
-        """The codes of cells of any Arrow type."""
+        """The codes of cells of any Arrow type; in a union (a column of mixed objects) each kind is read by itself."""
+        if not parse.is_mixed(array.type):
+            return self._encode(array)
+        codes = np.zeros(len(array), dtype=self.dtype)
+        clipped: list[np.ndarray] = []
+        bad: dict[str, list[np.ndarray]] = {}
+        kinds, offsets = array.type_codes.to_numpy(), array.offsets.to_numpy()
+        for kind in np.unique(kinds):
+            where = np.flatnonzero(kinds == kind)
+            part = self._encode(array.field(int(kind)).take(pa.array(offsets[where])))
+            codes[where] = part.codes
+            clipped.append(where[part.clipped_at])
+            for rule, positions in part.bad.items():
+                bad.setdefault(rule, []).append(where[positions])
+        clipped_at = np.sort(np.concatenate(clipped)) if clipped else np.zeros(0, dtype=np.int64)
+        return Encoded(codes, clipped_at, {rule: np.sort(np.concatenate(found)) for rule, found in bad.items()})
+
+    @abstractmethod
+    def _encode(self, array: pa.Array | pa.ChunkedArray) -> Encoded:
+        """The codes of cells of one Arrow type."""
 
     @abstractmethod
     def decode(self, codes: np.ndarray) -> pd.Series:
@@ -99,7 +117,7 @@ class ValueCodec(Codec):
     by_text: dict[str, int] = field(default_factory=dict, repr=False)
     by_number: dict[int | float, int] = field(default_factory=dict, repr=False)
 
-    def encode(self, array: pa.Array | pa.ChunkedArray) -> Encoded:
+    def _encode(self, array: pa.Array | pa.ChunkedArray) -> Encoded:
         if isinstance(array, pa.ChunkedArray):
             array = array.combine_chunks() if array.num_chunks != 1 else array.chunk(0)
         if not pa.types.is_dictionary(array.type):
@@ -187,7 +205,7 @@ class StepCodec(Codec):
     high: int | float = 0
     step: int | float = 1
 
-    def encode(self, array: pa.Array | pa.ChunkedArray) -> Encoded:
+    def _encode(self, array: pa.Array | pa.ChunkedArray) -> Encoded:
         array = parse.plain(array)
         if isinstance(self.column, Real):
             parsed = parse.real_numbers(array, self.sentinels)
@@ -246,7 +264,7 @@ class StepCodec(Codec):
 class FloatCodec(Codec):
     """Reals without a resolution: single precision, kept inside the bounds."""
 
-    def encode(self, array: pa.Array | pa.ChunkedArray) -> Encoded:
+    def _encode(self, array: pa.Array | pa.ChunkedArray) -> Encoded:
         parsed = parse.real_numbers(parse.plain(array), self.sentinels)
         clipped = (parsed.values < self.column.low) | (parsed.values > self.column.high)
         low, high = float32_bounds(self.column.low, self.column.high)

@@ -61,6 +61,8 @@ def plain(array: pa.Array | pa.ChunkedArray) -> pa.Array:
     """One array without dictionary, and with one type for all texts."""
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks() if array.num_chunks != 1 else array.chunk(0)
+    if is_mixed(array.type):  # a column of mixed objects, for whoever only looks at texts
+        array = pa.array([None if cell is None else str(cell) for cell in array.to_pylist()], pa.string())
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
     if pa.types.is_dictionary(array.type):
@@ -71,6 +73,11 @@ def plain(array: pa.Array | pa.ChunkedArray) -> pa.Array:
         with suppress(pa.ArrowInvalid):  # bytes that are no UTF-8; whoever reads them says so
             array = array.cast(pa.large_string())
     return array
+
+
+def is_mixed(kind: pa.DataType) -> bool:
+    """Whether the array came from a column of mixed objects, which is a dense union of kinds."""
+    return pa.types.is_union(kind) and kind.mode == "dense"
 
 
 def _is_odd_text(kind: pa.DataType) -> bool:

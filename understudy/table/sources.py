@@ -7,12 +7,15 @@ import codecs
 import csv
 import gzip
 import io
+import numbers
 import os
 import stat
 import zlib
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
+from datetime import date, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -127,17 +130,66 @@ class FrameSource(Source):
             series = series.sparse.to_dense()
         failed = False
         try:
-            return pa.array(series, from_pandas=True)
-        except (pa.ArrowException, ValueError, TypeError, OverflowError):
-            pass  # a column of mixed types: read what its cells look like as text
-        try:
-            return pa.array([None if absent else str(cell) for cell, absent in zip(series, series.isna(), strict=True)])
+            return _arrow_by_kind(series)
         except Exception:
             failed = True
         if failed:
             raise DataError(
                 f"{self.label}: column {name!r} holds objects that cannot be read; turn them into text or numbers"
             )
+
+
+def _arrow_by_kind(series: pd.Series) -> pa.Array:
+    """One Arrow array, or a union with one part for each kind of object in the column.
+
+    Arrow would bring a column of mixed objects to a type that holds all of them, so that one row could change how
+    every other is read (1.0 beside a text would turn into the text 1.0): each kind is converted by itself.
+    """
+    if series.dtype != object:
+        converted = _converted(series)
+        if converted is not None:
+            return converted
+        series = series.astype(object)  # such as a pandas category of mixed values
+    if pd.api.types.infer_dtype(series, skipna=True) in ("string", "empty"):
+        return _as_objects(series)
+    absent = series.isna().to_numpy()
+    kinds = np.zeros(len(series), dtype=np.int8)  # missing cells go with any
+    kinds[~absent], names = pd.factorize(np.array([_kind(cell) for cell in series[~absent]], dtype=object))
+    if len(names) < 2:
+        return _as_objects(series)
+    offsets = np.empty(len(series), dtype=np.int32)
+    parts = []
+    for number in range(len(names)):
+        where = np.flatnonzero(kinds == number)
+        offsets[where] = np.arange(len(where))
+        parts.append(_as_objects(series.iloc[where]))
+    return pa.UnionArray.from_dense(pa.array(kinds, pa.int8()), pa.array(offsets), parts)
+
+
+def _kind(cell: Any) -> str:
+    if isinstance(cell, bool | np.bool_):
+        return "truth"
+    if isinstance(cell, datetime):
+        return f"time {cell.tzinfo}"
+    for kind in (str, numbers.Integral, numbers.Real, Decimal, date, bytes):
+        if isinstance(cell, kind):
+            return kind.__name__
+    return "other"
+
+
+def _as_objects(series: pd.Series) -> pa.Array:
+    converted = _converted(series)
+    if converted is not None:
+        return converted
+    # Numbers past 64 bits, and objects that Arrow does not know: what they look like as text.
+    return pa.array([None if absent else str(cell) for cell, absent in zip(series, series.isna(), strict=True)])
+
+
+def _converted(series: pd.Series) -> pa.Array | None:
+    try:
+        return pa.array(series, from_pandas=True)
+    except (pa.ArrowException, ValueError, TypeError, OverflowError):
+        return None
 
 
 class ArrowSource(Source):
