@@ -260,3 +260,15 @@ def test_a_long_history_stays_cheap(file):
     name = file.reserve([SelfComposed(Gaussian(100.0), 50)], "fit")
     file.commit(name, certificate(*[Gaussian(100.0)] * 50))
     assert file.spent() == epsilon([SelfComposed(Gaussian(100.0), 50)], 1e-5).value
+
+
+def test_a_link_to_the_file_is_the_file(tmp_path):
+    there, link = tmp_path / "there", tmp_path / "link"
+    there.mkdir()
+    book = BudgetFile.create(there / "budget.json", Budget(2.0, 1e-6))
+    link.symlink_to(book.path)
+    BudgetFile.load(link).reserve(Budget(1.5, 1e-7), "through the link")
+    assert link.is_symlink()
+    assert BudgetFile.load(book.path).spent() == pytest.approx(1.5, abs=1e-4)
+    with pytest.raises(BudgetError):
+        book.reserve(Budget(1.5, 1e-7), "by its own name")

@@ -45,7 +45,7 @@ class BudgetFile:
     @staticmethod
     def create(path: str | Path, budget: Budget) -> "BudgetFile":
         """A new file; an existing one is never replaced."""
-        path = Path(path)
+        path = _real_path(path)
         if not budget.private:
             raise OptionError("budget file: epsilon must be finite; an infinite budget needs no file")
         header = {
@@ -63,7 +63,7 @@ class BudgetFile:
     @staticmethod
     def load(path: str | Path) -> "BudgetFile":
         """Reads the file and checks every hash; a file that does not add up is a BudgetError."""
-        path = Path(path)
+        path = _real_path(path)
         try:
             text = path.read_text(encoding="utf-8")
         except FileNotFoundError:
@@ -173,6 +173,11 @@ class BudgetFile:
         records = (*self._records, record)
         _write(self.path, self._header, records)
         self._records = records
+
+
+def _real_path(path: str | Path) -> Path:
+    """Through links: writing renames a new file into place, which would leave the one behind a link unchanged."""
+    return Path(os.path.realpath(path))
 
 
 def _excess(file: BudgetFile, more: Iterable[Event]) -> float | None:
