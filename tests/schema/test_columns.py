@@ -6,6 +6,8 @@ import pytest
 
 from understudy.errors import SchemaError
 from understudy.schema import Boolean, Categorical, Datetime, Id, Integer, Ordinal, Real, Text
+from understudy.schema.problems import RefusalError
+from understudy.table.cells import cells_of
 
 
 def test_facts_keep_their_types():
@@ -123,3 +125,14 @@ def test_facts_leave_out_defaults_and_source():
     assert column.from_data() == ["low"]
     assert Integer(low=0, high=9, source="data").from_data() == ["kind", "low", "high"]
     assert Integer(low=0, high=9).from_data() == []
+
+
+def test_no_more_bins_than_cells_can_be_numbered():
+    most = Integer(low=0, high=200_000, bins=range_of(65_000))
+    assert cells_of(most).count <= 2**16
+    with pytest.raises(RefusalError, match="at most 65000"):
+        Integer(low=0, high=200_000, bins=range_of(65_001))
+
+
+def range_of(count):
+    return [float(3 * edge + 1) for edge in range(count)]

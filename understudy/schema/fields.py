@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, WithJsonSchema
 
 from understudy.schema.problems import shown
 
-MOST_VALUES = 65_000
+MOST_VALUES = 65_000  # cells are numbered in 16 bits
 INT64_LOW, INT64_HIGH = -(2**63), 2**63 - 1
 
 Mark = Literal["public", "data"]
@@ -90,6 +90,8 @@ def value_key(value: str | int | float | bool) -> Any:
 def _edges(edges: Any) -> tuple[float, ...]:
     if not isinstance(edges, list | tuple) or not edges:
         raise ValueError(f"must be a list of numbers, got {shown(edges)}")
+    if len(edges) > MOST_VALUES:
+        raise ValueError(f"has {len(edges)} edges, must be at most {MOST_VALUES}; use fewer")
     numbers = tuple(_number(edge) for edge in edges)
     if any(right <= left for left, right in pairwise(numbers)):
         raise ValueError("must increase from edge to edge")
