@@ -22,6 +22,7 @@ from understudy.privacy import (
     arrays_digest,
 )
 from understudy.privacy.certificate import TOLERANCE
+from understudy.privacy.ledger import Entry
 
 ARRAYS = {"weights": np.arange(6, dtype=np.float32).reshape(2, 3), "counts": np.array([1, 2], dtype=np.int64)}
 SCHEMA = "ab" * 32
@@ -230,3 +231,18 @@ def test_checking_needs_no_noise_library():
     )
     done = subprocess.run([sys.executable, "-c", code], input=issue_once().to_json(), text=True, capture_output=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_certificate_that_lists_nothing_does_not_hold():
+    empty = replace(issue(Gaussian(6.0)), entries=(), epsilon=0.0, rdp=None, pld=None, analytic=None)
+    assert failed(empty) == ["uses of the rows"]
+
+
+@pytest.mark.parametrize("noise", [1e-200, 1e200])
+def test_numbers_that_no_accountant_can_hold_are_a_no(noise):
+    odd = replace(issue(Gaussian(6.0)), entries=(Entry(Gaussian(noise), "a purpose"),))
+    assert failed(odd) == ["epsilon"]
+
+
+def test_one_use_is_told_as_one():
+    assert "The one use of the rows was counted" in issue(Gaussian(6.0)).statement()

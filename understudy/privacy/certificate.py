@@ -128,15 +128,24 @@ class Certificate:
         return findings
 
     def _check_epsilons(self) -> list[Finding]:
-        found = accountant.epsilon([entry.event for entry in self.entries], self.delta)
+        try:
+            with np.errstate(divide="raise"):
+                found = accountant.epsilon([entry.event for entry in self.entries], self.delta)
+        except ArithmeticError:
+            return [Finding(False, "epsilon", "cannot be recomputed: an entry's numbers are beyond all reason")]
         holds = _at_most(found.value, self.epsilon)
         findings = [
+            Finding(
+                bool(self.entries),
+                "uses of the rows",
+                f"{len(self.entries)} listed" if self.entries else "none is listed, and no model comes of nothing",
+            ),
             Finding(
                 holds,
                 "epsilon",
                 f"claimed {_show(self.epsilon)}, recomputed {_show(found.value)} at delta {self.delta:g} "
                 f"from {len(self.entries)} entries",
-            )
+            ),
         ]
         for name in ("rdp", "pld", "analytic"):
             claimed, recomputed = getattr(self, name), getattr(found, name)
@@ -180,7 +189,9 @@ class Certificate:
         )
         if self.rng == SEEDED:
             return f"{first} But it was made with a seed, and whoever knows it can undo the noise: not for release."
-        return f"{first} All {len(self.entries)} uses of the rows were counted, with noise from the operating system."
+        uses = "The one use" if len(self.entries) == 1 else f"All {len(self.entries)} uses"
+        counted = "was counted" if len(self.entries) == 1 else "were counted"
+        return f"{first} {uses} of the rows {counted}, with noise from the operating system."
 
 
 def arrays_digest(arrays: Mapping[str, np.ndarray]) -> str:
