@@ -16,6 +16,7 @@ from typer.testing import Result
 
 import understudy as us
 from understudy.errors import OptionError
+from understudy.schema import Schema
 from understudy.synthesizers.mixture.plan import Config
 
 Run = Callable[..., Result]
@@ -242,7 +243,8 @@ def test_a_schema_with_open_marks_may_not_be_released(run: Run, made: SimpleName
         for name in old.namelist():
             content = old.read(name)
             if name == "schema.yaml":
-                content = content.replace(b"kind: integer", b"source: data, kind: integer")
+                schema = Schema.loads(content.decode())
+                content = schema.model_copy(update={"source": {"rows": "data"}}).dumps().encode()
             new.writestr(name, content)
     refused = run("verify", marked, "--release")
     assert refused.exit_code == 1

@@ -76,6 +76,16 @@ def test_public_page_is_the_same_for_any_real_table(made, rows, run, tmp_path) -
     assert pages[0] == pages[1]
 
 
+def test_public_page_shows_no_file_that_was_given_by_mistake(made, rows, run, tmp_path) -> None:
+    pages = []
+    for order in ((made.table, rows[0]), (rows[0], made.table), (rows[0], tmp_path / "nowhere.csv")):
+        output = tmp_path / "public.html"
+        options = ("-s", made.schema, "--model", made.fresh, "--public", "-o", output)
+        assert run("report", *order, *options).exit_code == 0
+        pages.append(re.sub(r"Report on [^<]+", "", output.read_text()))
+    assert pages[0] == pages[1] == pages[2]
+
+
 @pytest.mark.parametrize(
     ("options", "code", "words"),
     [

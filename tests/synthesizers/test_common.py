@@ -260,7 +260,7 @@ def test_files_frames_and_tables_are_the_same(model: Model, tmp_path: Path):
 
 def check_certificate(model: Model, **given: Any) -> list[Any]:
     return model.certificate.check(
-        arrays=model_file.certified_arrays(model.released.arrays(), model.released.facts()),
+        arrays=model_file.certified_arrays(model.released.arrays(), model.released.facts(), model.config),
         schema_digest=model.schema.digest(),
         **given,
     )

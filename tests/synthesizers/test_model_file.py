@@ -49,7 +49,7 @@ def sound_file(path: Path, method: str) -> Path:
         label="b",
         rows=model.rows,
     )
-    digest = arrays_digest(model_file.certified_arrays(released.arrays(), released.facts()))
+    digest = arrays_digest(model_file.certified_arrays(released.arrays(), released.facts(), {}))
     certificate = dataclasses.replace(model.certificate, method=method, arrays_digest=digest)
     Model(SCHEMA, method, {}, certificate, released).save(path)
     return path
@@ -75,7 +75,7 @@ def write_members(path: Path, members: dict[str, bytes], compression: int = zipf
 def holds(path: Path) -> bool:
     """What `understudy verify` asks."""
     parts = model_file.read(path)
-    arrays = model_file.certified_arrays(parts.arrays, parts.facts)
+    arrays = model_file.certified_arrays(parts.arrays, parts.facts, parts.config)
     return parts.certificate.holds(arrays=arrays, schema_digest=parts.schema.digest())
 
 
@@ -120,6 +120,27 @@ def test_a_member_of_nonsense_is_refused(sound: Path, tmp_path: Path, member: st
     path = write_members(tmp_path / "nonsense", members_of(sound) | {member: content})
     with pytest.raises((ModelFileError, CertificateError)):
         load(path)
+
+
+@pytest.mark.parametrize("change", [{"config": {"steps": 5}}, {"facts": {"rows": 7, "label": "b"}}])
+def test_changed_settings_and_facts_fail_the_certificate(sound: Path, tmp_path: Path, change: dict):
+    members = members_of(sound)
+    model = json.loads(members["model.json"])
+    assert any(model[key] != value for key, value in change.items())
+    members["model.json"] = json.dumps(model | change).encode()
+    assert not holds(write_members(tmp_path / "changed", members))
+
+
+@pytest.mark.parametrize("change", [{"remark": "no digest sees me"}, {"config": []}, {"format": True}])
+def test_what_no_digest_covers_is_refused(sound: Path, tmp_path: Path, change: dict):
+    members = members_of(sound)
+    members["model.json"] = json.dumps(json.loads(members["model.json"]) | change).encode()
+    with pytest.raises(ModelFileError):
+        model_file.read(write_members(tmp_path / "changed", members))
+    commented = members_of(sound)
+    commented["schema.yaml"] += b"# no digest sees me\n"
+    with pytest.raises(ModelFileError):
+        model_file.read(write_members(tmp_path / "commented", commented))
 
 
 @pytest.mark.parametrize("member", model_file.MEMBERS)
@@ -212,7 +233,7 @@ def test_a_claim_must_follow_from_its_entries(sound: Path, tmp_path: Path):
 
 
 REFUSED = {
-    "format": (change_json("model.json", format=99), ModelFileError, "format 99 is not 1"),
+    "format": (change_json("model.json", format=99), ModelFileError, "its format is not 1"),
     "no format": (lambda m: {"model.json": b'{"method": "mixture"}'}, ModelFileError, "damaged"),
     "another method's certificate": (change_json("certificate.json", method="other"), ModelFileError, "another method"),
     "a method that is not known": (

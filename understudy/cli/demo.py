@@ -130,7 +130,7 @@ def _verify(folder: Path, progress: "Progress") -> bool:
 
     progress("verifying", 0.0)
     parts = model_file.read(folder / "model.understudy")
-    arrays = model_file.certified_arrays(parts.arrays, parts.facts)
+    arrays = model_file.certified_arrays(parts.arrays, parts.facts, parts.config)
     return parts.certificate.holds(arrays=arrays, schema_digest=parts.schema.digest(), release=True)
 
 

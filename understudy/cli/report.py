@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 # A heat map of more columns than this cannot be read, and takes long to count.
 MOST_COLUMNS = 40
 PAIR_BINS = 8
+PUBLIC_ROWS = 20_000
 
 
 def report(
@@ -36,9 +37,7 @@ def report(
         Path | None, typer.Option("--model", metavar="MODEL", help="The model file, for its certificate.")
     ] = None,
     full: Annotated[bool, typer.Option("--full", help="All metrics (minutes), not the fast ones (seconds).")] = False,
-    public: Annotated[
-        bool, typer.Option("--public", help="Leave out all that needs real rows; TABLE is not opened. Needs --model.")
-    ] = False,
+    public: Annotated[bool, typer.Option("--public", help="Draw rows from --model; neither table is opened.")] = False,
 ) -> None:
     """Write one HTML page: the guarantee, how good the synthetic rows are, every column, pairs, predictions.
 
@@ -57,7 +56,7 @@ def report(
     with listening() as progress:
         progress("reading the tables", 0.0)
         if public:
-            page = _public_page(synthetic, facts, guarantee)
+            page = _public_page(model, facts, guarantee, _title(synthetic))
         else:
             title = _title(synthetic)
             page = steward_page(table, synthetic, facts, holdout, guarantee, title=title, full=full, progress=progress)
@@ -66,7 +65,7 @@ def report(
     with written_whole(output, mode=0o666 if public else 0o600) as file:
         file.write(page.encode("utf-8", "replace"))
     if public:
-        screen.say(f"Wrote {output}: made from synthetic rows and the certificate alone.")
+        screen.say(f"Wrote {output}: made from the model and its certificate alone.")
     else:
         screen.say(f"Wrote {output}, computed from real rows: for the data steward alone, outside the guarantee.")
 
@@ -77,7 +76,7 @@ def guarantee_of(model: Path, schema: Schema, *, release: bool) -> "Guarantee":
     from understudy.synthesizers import model_file
 
     parts = model_file.read(model)
-    arrays = model_file.certified_arrays(parts.arrays, parts.facts)
+    arrays = model_file.certified_arrays(parts.arrays, parts.facts, parts.config)
     findings = parts.certificate.check(arrays=arrays, schema_digest=schema.digest(), release=release)
     if release:
         # The very checks of `verify --release`: a page for the public must not be easier to get than a release.
@@ -93,13 +92,16 @@ def guarantee_of(model: Path, schema: Schema, *, release: bool) -> "Guarantee":
     return found
 
 
-def _public_page(synthetic: Path, schema: Schema, guarantee: "Guarantee") -> str:
+def _public_page(model: Path, schema: Schema, guarantee: "Guarantee", title: str) -> str:
+    """Rows are drawn from the model itself: a file given by mistake (the real one!) could not be told from them."""
     from understudy.cli.histograms import histograms
     from understudy.evaluation.inputs import open_table
     from understudy.report import public_report
+    from understudy.synthesizers import api
 
-    view = open_table(synthetic, schema, role="synthetic")
-    return public_report(histograms(view, None), title=_title(synthetic), guarantee=guarantee)
+    rows = api.load(model).sample(PUBLIC_ROWS, seed=0)
+    view = open_table(rows, schema, role="synthetic")
+    return public_report(histograms(view, None), title=title, guarantee=guarantee)
 
 
 def steward_page(

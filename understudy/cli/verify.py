@@ -27,7 +27,7 @@ def verify(
     parts = model_file.read(model)
     certificate = parts.certificate
     findings = certificate.check(
-        arrays=model_file.certified_arrays(parts.arrays, parts.facts),
+        arrays=model_file.certified_arrays(parts.arrays, parts.facts, parts.config),
         schema_digest=parts.schema.digest(),
         release=release,
     )

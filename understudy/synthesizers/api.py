@@ -161,15 +161,15 @@ def fit(
     book = BudgetFile.load(budget_file) if isinstance(budget_file, str | PathLike) else budget_file
     budget = make_budget(schema, epsilon, delta)
     if book is not None and delta is None:
-        budget = Budget(epsilon, min(budget.delta, book.budget.delta / 10))
+        budget = Budget(epsilon, min(budget.delta, book.fit_delta))
     streams = Streams.from_entropy() if seed is None else Streams.from_seed(seed)
     if isinstance(source, Table) and source.schema.digest() != schema.digest():
         raise SchemaError("the table was read with another schema than the one given; read it again with this one")
-    progress("reading", 0.0)
     if book is not None:
         if isinstance(source, str | PathLike):
             check_names(open_source(source, schema.columns), schema)  # a mistyped path should cost nothing
         reservation = book.reserve(budget, f"fit of method {method}")
+    progress("reading", 0.0)
     table = source if isinstance(source, Table) else read_table(source, schema)
     if on_clipped is not None:
         on_clipped(table.notes)
@@ -177,7 +177,7 @@ def fit(
     certificate = Certificate.issue(
         method=method,
         ledger=ledger,
-        arrays=model_file.certified_arrays(released.arrays(), released.facts()),
+        arrays=model_file.certified_arrays(released.arrays(), released.facts(), dataclasses.asdict(config)),
         schema_digest=schema.digest(),
         seeded=streams.seeded,
     )

@@ -20,6 +20,7 @@ from understudy.table.written import written_whole
 
 FORMAT = 1
 MEMBERS = ("model.json", "arrays.safetensors", "schema.yaml", "certificate.json")
+_KEYS = ("format", "method", "config", "facts")
 LARGEST_MEMBER = 8 << 30  # a small file must not unpack into all of memory
 
 
@@ -35,10 +36,12 @@ class Parts:
     certificate: Certificate
 
 
-def certified_arrays(arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    """What the certificate's digest covers: the arrays, and the facts beside them as bytes."""
-    text = json.dumps(facts, sort_keys=True, allow_nan=False).encode()
-    return {**arrays, "facts.json": np.frombuffer(text, dtype=np.uint8)}
+def certified_arrays(
+    arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any], config: Mapping[str, Any]
+) -> dict[str, np.ndarray]:
+    """What the certificate's digest covers: the arrays, and the facts and settings beside them as bytes."""
+    text = json.dumps({"facts": facts, "config": config}, sort_keys=True, allow_nan=False).encode()
+    return {**arrays, "model.json": np.frombuffer(text, dtype=np.uint8)}
 
 
 def write(path: str | PathLike[str], parts: Parts) -> None:
@@ -47,7 +50,7 @@ def write(path: str | PathLike[str], parts: Parts) -> None:
 
     # safetensors writes the buffer of a strided array as it lies: only contiguous ones come back the same.
     arrays = {name: np.ascontiguousarray(array) for name, array in parts.arrays.items()}
-    model = {"format": FORMAT, "method": parts.method, "config": parts.config, "facts": parts.facts}
+    model = dict(zip(_KEYS, (FORMAT, parts.method, parts.config, parts.facts), strict=True))
     contents = {
         "model.json": json.dumps(model, indent=2, sort_keys=True).encode(),
         "arrays.safetensors": save(arrays),
@@ -68,9 +71,13 @@ def read(path: str | PathLike[str]) -> Parts:
     with refusing_damage(path, SafetensorError):
         members = _members(Path(path))
         model = json.loads(members["model.json"])
-        if model["format"] != FORMAT:
-            raise ModelFileError(f"model {str(path)!r}: format {model['format']} is not {FORMAT}; use a newer version")
+        if type(model["format"]) is not int or model["format"] != FORMAT:
+            raise ModelFileError(f"model {str(path)!r}: its format is not {FORMAT}; use a newer version")
         schema = Schema.loads(members["schema.yaml"].decode())
+        if not isinstance(model["config"], dict) or not isinstance(model["facts"], dict) or len(model) != len(_KEYS):
+            raise ValueError
+        if schema.dumps().encode() != members["schema.yaml"]:
+            raise ValueError  # comments and the like, which no digest covers
         certificate = Certificate.from_json(members["certificate.json"].decode())
         parts = Parts(
             method=model["method"],

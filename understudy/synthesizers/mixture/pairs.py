@@ -102,8 +102,9 @@ def choose_pairs(
     Guarantee: a row moves one cell by 1 and the product not at all, so a score moves by at most 1/2, up or down: each
     round is an exponential mechanism with that sensitivity, charged as bounded range. Rounds pick without replacement
     from the same scores; each round's charge holds given the earlier picks. Where there are very many rows, scores
-    come from a random part of them, each row taken with a public probability by a coin of its own: a row that is not
-    taken moves nothing, so the bound stands.
+    come from a random part of them, each row taken with a public probability by a coin of its own. Given the coins, a
+    row moves a score by at most 1/2 or not at all, so the charged curves bound the picks together with the coins, and
+    the picks alone reveal no more.
     """
     columns = plan.columns
     candidates = [(a, b) for i, a in enumerate(columns) for b in columns[i + 1 :] if (a, b) not in set(plan.always)]
