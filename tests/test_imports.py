@@ -20,17 +20,16 @@ MAY_SEE = {
     "schema": COMMON,
     "table": COMMON | {"schema"},
     "privacy": COMMON,
-    "training": COMMON | {"privacy"},
-    "synthesizers": COMMON | {"schema", "table", "privacy", "training"},
+    "synthesizers": COMMON | {"schema", "table", "privacy"},
     "evaluation": COMMON | {"schema", "table"},
     "report": COMMON | {"privacy", "evaluation"},
     "demo": COMMON | {"schema"},
-    "cli": COMMON | {"schema", "table", "privacy", "training", "synthesizers", "evaluation", "report", "demo"},
+    "cli": COMMON | {"schema", "table", "privacy", "synthesizers", "evaluation", "report", "demo"},
 }
 # From the root itself only this may be taken: anything else would load rooms through the back door.
 OF_THE_ROOT = {"__version__"}
 COMPILED = {"jax", "jaxlib", "optax"}
-MAY_COMPILE = {"synthesizers", "training"}
+MAY_COMPILE = {"synthesizers"}
 
 
 def imports(source: str) -> Iterator[tuple[int, str]]:
