@@ -31,6 +31,7 @@ BUDGET = Budget(1.0, 1e-5)
         (math.nan, 1e-6, "epsilon"),
         ("1", 1e-6, "epsilon"),
         (True, 1e-6, "epsilon"),
+        (1e300, 1e-6, "epsilon"),
         (1, 0, "delta"),
         (1, 1, "delta"),
         (1, math.nan, "delta"),

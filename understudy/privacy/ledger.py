@@ -10,6 +10,8 @@ from understudy.privacy.events import Event, SelfComposed
 
 # Room for rounding when shares of a budget are added up again: one part in a thousand million of epsilon.
 TOLERANCE = 1e-9
+# Above this, noise falls below the grid of exact sampling; no one is protected long before.
+_LARGEST_EPSILON = 1e6
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,11 @@ class Budget:
             object.__setattr__(self, name, float(value))
         if not self.epsilon > 0:
             raise OptionError(f"epsilon must be above 0 (usually 0.1 to 10; inf for no privacy), got {self.epsilon}")
+        if _LARGEST_EPSILON < self.epsilon < math.inf:
+            raise OptionError(
+                f"epsilon must be at most {_LARGEST_EPSILON:g}, got {self.epsilon:g}; "
+                "such a number guarantees nothing, use inf to say so"
+            )
         if not 0 < self.delta < 1:
             raise OptionError(
                 f"delta must lie between 0 and 1, well below one over the number of rows, got {self.delta}"
