@@ -88,6 +88,7 @@ def test_demo_command_leaves_everything_it_promises(tmp_path) -> None:
         "model.understudy",
         "certificate.json",
         "synthetic.csv",
+        "report.html",
         "histograms.png",
         "dependence.png",
     }
