@@ -52,17 +52,31 @@ def gaussian(
         ledger.charge(NonPrivate(), purpose)
         return array.astype(np.float64)
     noise_multiplier = _positive(noise_multiplier, "noise_multiplier")
-    step = grid_step(array, l2_sensitivity, noise_multiplier)
-    reach = l2_sensitivity if array.dtype.kind in "iu" else l2_sensitivity + step * math.sqrt(array.size)
-    scale = noise_multiplier * reach * _CUSHION / step
-    if scale > _LARGEST_SCALE:
-        raise OptionError(f"{purpose}: noise_multiplier {noise_multiplier:g} is too large for exact noise")
-    if array.dtype.kind in "iu" and 1 / step > _LARGEST_STEP:
-        raise OptionError(f"{purpose}: l2_sensitivity {l2_sensitivity:g} is too small for a release of whole numbers")
+    step, scale = _grid(array, l2_sensitivity, noise_multiplier, purpose)
     ledger.charge(Gaussian(noise_multiplier), purpose)
     on_grid = _to_grid(array, step, purpose)
     noise = streams.noise.gaussian_steps(scale, array.size).reshape(array.shape)
     return (on_grid + noise).astype(np.float64) * step
+
+
+def check_counts(*, l2_sensitivity: float, noise_multiplier: float, purpose: str) -> None:
+    """Refuses, from public numbers alone, what `gaussian` would refuse of a release of whole numbers."""
+    if noise_multiplier:
+        multiplier = _positive(noise_multiplier, "noise_multiplier")
+        _grid(np.zeros(1, dtype=np.int64), _positive(l2_sensitivity, "l2_sensitivity"), multiplier, purpose)
+
+
+def _grid(values: np.ndarray, l2_sensitivity: float, noise_multiplier: float, purpose: str) -> tuple[float, float]:
+    """The step of the grid and the noise in steps, from shape and dtype; refused where they leave exact arithmetic."""
+    whole = values.dtype.kind in "iu"
+    step = grid_step(values, l2_sensitivity, noise_multiplier)
+    reach = l2_sensitivity if whole else l2_sensitivity + step * math.sqrt(values.size)
+    scale = noise_multiplier * reach * _CUSHION / step
+    if scale > _LARGEST_SCALE:
+        raise OptionError(f"{purpose}: noise_multiplier {noise_multiplier:g} is too large for exact noise")
+    if whole and 1 / step > _LARGEST_STEP:
+        raise OptionError(f"{purpose}: l2_sensitivity {l2_sensitivity:g} is too small for a release of whole numbers")
+    return step, scale
 
 
 def grid_step(values: np.ndarray, l2_sensitivity: float, noise_multiplier: float) -> float:

@@ -114,6 +114,12 @@ def make_config(module: ModuleType, options: Mapping[str, Any]) -> Any:
     return module.Config(**options)
 
 
+def check_plan(module: ModuleType, config: Any, schema: Schema, budget: Budget) -> None:
+    """Lets the method refuse, from public facts alone, what it could not carry out: before anything is spent."""
+    if hasattr(module, "check"):
+        module.check(config, schema, budget)
+
+
 def make_budget(schema: Schema, epsilon: float, delta: float | None) -> Budget:
     """The budget, with delta from the declared rows where it is not given."""
     if schema.rows is None:
@@ -163,6 +169,7 @@ def fit(
     if book is not None and delta is None:
         budget = Budget(epsilon, min(budget.delta, book.fit_delta))
     streams = Streams.from_entropy() if seed is None else Streams.from_seed(seed)
+    check_plan(module, config, schema, budget)
     if isinstance(source, Table) and source.schema.digest() != schema.digest():
         raise SchemaError("the table was read with another schema than the one given; read it again with this one")
     if book is not None:

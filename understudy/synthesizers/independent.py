@@ -13,7 +13,7 @@ from understudy.progress import Progress
 from understudy.schema import Schema
 from understudy.synthesizers.draw import systematic
 from understudy.synthesizers.evidence import Pieces, conditions
-from understudy.synthesizers.one_way import check_tables, fine_cells, release_one_way
+from understudy.synthesizers.one_way import check_one_way, check_tables, fine_cells, release_one_way
 from understudy.table.cells import Cells
 from understudy.table.table import Table
 
@@ -24,6 +24,11 @@ SUMMARY = "every column by itself from its noisy histogram; keeps no dependence"
 @dataclass(frozen=True, kw_only=True)
 class Config:
     """Nothing to set."""
+
+
+def check(config: Config, schema: Schema, budget: Budget) -> None:
+    """Refuses a budget for which no exact noise can be drawn."""
+    check_one_way(schema, noise_multiplier=noise_multiplier(budget))
 
 
 def train(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from understudy.privacy import Ledger, Streams, gaussian
+from understudy.privacy.mechanisms import check_counts
 from understudy.schema import Schema
 from understudy.synthesizers.denoise import project_to_total, smooth_ordered
 from understudy.table.cells import Cells, cells_of
@@ -37,6 +38,16 @@ def check_tables(cells: Mapping[str, Cells], counts: Mapping[str, np.ndarray]) -
 def fine_cells(schema: Schema) -> dict[str, Cells]:
     """The public cells of every modelled column."""
     return {name: cells_of(column) for name, column in schema.modelled.items()}
+
+
+def check_one_way(schema: Schema, *, noise_multiplier: float) -> None:
+    """Refuses noise that `release_one_way` could not draw, before a row is read."""
+    columns = len(schema.modelled)
+    check_counts(
+        l2_sensitivity=math.sqrt(columns),
+        noise_multiplier=noise_multiplier,
+        purpose=f"one-way tables of {columns} columns",
+    )
 
 
 def release_one_way(

@@ -4,16 +4,23 @@ from understudy.privacy import Budget, Ledger, Streams
 from understudy.progress import Progress
 from understudy.schema import Schema
 from understudy.synthesizers.mixture.coarse import coarse_groups
-from understudy.synthesizers.mixture.pairs import Coarse, choose_pairs, release_pairs
+from understudy.synthesizers.mixture.pairs import Coarse, check_pairs, choose_pairs, release_pairs
 from understudy.synthesizers.mixture.plan import Config, Plan, make_plan
 from understudy.synthesizers.mixture.released import Released
-from understudy.synthesizers.one_way import OneWay, fine_cells, release_one_way
+from understudy.synthesizers.one_way import OneWay, check_one_way, fine_cells, release_one_way
 from understudy.table.table import Table
 
 NAME = "mixture"
 SUMMARY = "mixture of product distributions fitted to noisy one- and two-way tables; the default"
 
-__all__ = ["NAME", "SUMMARY", "Config", "Released", "train"]
+__all__ = ["NAME", "SUMMARY", "Config", "Released", "check", "train"]
+
+
+def check(config: Config, schema: Schema, budget: Budget) -> None:
+    """Refuses settings and budgets for which there is no plan, or whose noise could not be drawn."""
+    plan = make_plan(config, schema, budget)
+    check_one_way(schema, noise_multiplier=plan.one_way_multiplier)
+    check_pairs(plan)
 
 
 def train(

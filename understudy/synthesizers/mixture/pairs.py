@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from understudy.privacy import BoundedRange, Ledger, Streams, gaussian, select
+from understudy.privacy.mechanisms import check_counts
 from understudy.synthesizers.mixture.plan import Plan
 from understudy.synthesizers.one_way import ROWS_PER_BLOCK, OneWay
 from understudy.table.table import Table
@@ -65,6 +66,16 @@ def count_pairs(
 def _code_lookup(one_way: OneWay, name: str, groups: np.ndarray):
     cells = one_way.cells[name]
     return lambda codes: groups[cells.index(codes)]
+
+
+def check_pairs(plan: Plan) -> None:
+    """Refuses noise that `release_pairs` could not draw, before a row is read."""
+    if plan.pairs:
+        check_counts(
+            l2_sensitivity=math.sqrt(plan.pairs),
+            noise_multiplier=plan.pair_multiplier,
+            purpose=f"two-way tables of {plan.pairs} pairs of columns",
+        )
 
 
 def release_pairs(

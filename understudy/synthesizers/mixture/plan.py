@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 from understudy.errors import OptionError
 from understudy.privacy import BoundedRange, Budget, Event, Gaussian, SelfComposed, noise_multiplier
@@ -109,7 +110,7 @@ def make_plan(config: Config, schema: Schema, budget: Budget) -> Plan:
         pair_z = z / math.sqrt(shares[1])
         affordable = int((worth / pair_z) ** 2) - len(always)
         chosen = min(max(affordable, len(columns) // 2), MOST_PAIRS_PER_COLUMN * len(columns), len(every) - len(always))
-        z = calibrate(lambda noise: _events(noise, shares, config.selection_share, chosen), budget)
+        z = _calibrated(tuple(shares), config.selection_share, chosen, budget)
         pair_z, selection_epsilon = z / math.sqrt(shares[1]), _round_epsilon(z, config.selection_share, chosen)
     pairs = len(always) + chosen
     if not pairs:
@@ -133,12 +134,18 @@ def make_plan(config: Config, schema: Schema, budget: Budget) -> Plan:
     )
 
 
+@lru_cache(maxsize=32)
+def _calibrated(shares: tuple[float, float], selection_share: float, rounds: int, budget: Budget) -> float:
+    """Remembered, since a plan is made twice: to be checked before anything is spent, and to be carried out."""
+    return calibrate(lambda noise: _events(noise, shares, selection_share, rounds), budget)
+
+
 def _round_epsilon(noise: float, share: float, rounds: int) -> float:
     """Of one choice: the zCDP of all, rounds * epsilon^2 / 8, is the share of the budget's 1/(2 z^2)."""
     return math.sqrt(4 * share / rounds) / noise
 
 
-def _events(noise: float, shares: list[float], selection_share: float, rounds: int) -> list[Event]:
+def _events(noise: float, shares: tuple[float, float], selection_share: float, rounds: int) -> list[Event]:
     return [
         Gaussian(noise / math.sqrt(shares[0])),
         SelfComposed(BoundedRange(_round_epsilon(noise, selection_share, rounds)), rounds),
