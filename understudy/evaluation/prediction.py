@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -226,39 +227,14 @@ def _varies(targets: NDArray) -> bool:
 
 
 def train_on_synthetic(
-    real: Source,
-    synthetic: Source,
-    schema: Schema,
-    *,
-    holdout: Source | None = None,
-    label: str | None = None,
-    models: tuple[str, ...] | None = None,
-    rows: int = 10_000,
-    test_rows: int = 20_000,
-    seed: int = 0,
-    jobs: int = 1,
-    progress: Progress = silent,
+    real: Source, synthetic: Source, schema: Schema, *, holdout: Source | None = None, **options: Any
 ) -> MetricResult:
     """Mean ROC AUC (R2 for a numeric label) of models trained on synthetic rows and tested on holdout rows; 1 is best.
 
     The reference is the mean of the same models trained on real rows. `details["models"]` has all measures of every
-    model, for both tables.
+    model, for both tables. Options are those of `score_label`.
     """
-    return read_train_on_synthetic(
-        score_label(
-            real,
-            synthetic,
-            schema,
-            holdout=holdout,
-            label=label,
-            models=models,
-            rows=rows,
-            test_rows=test_rows,
-            seed=seed,
-            jobs=jobs,
-            progress=progress,
-        )
-    )
+    return read_train_on_synthetic(score_label(real, synthetic, schema, holdout=holdout, **options))
 
 
 def read_train_on_synthetic(found: LabelScores) -> MetricResult:

@@ -17,7 +17,7 @@ def ranking_agreement(
     """Kendall's tau of the models' ranking when trained on synthetic and on real rows; 1 is best, -1 worst.
 
     All are tested on holdout rows. The reference ranks models trained on half of the holdout rows and tested on the
-    other half. Options are those of `train_on_synthetic`.
+    other half. Options are those of `score_label`.
     """
     return read_ranking_agreement(score_label(real, synthetic, schema, holdout=holdout, fresh=True, **options))
 

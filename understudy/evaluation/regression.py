@@ -5,6 +5,7 @@ models cost no further pass over the rows.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,14 +27,7 @@ NO_TARGET = "the schema has no numeric column to be explained"
 
 @one_thread()
 def regression_similarity(
-    real: Source,
-    synthetic: Source,
-    schema: Schema,
-    *,
-    holdout: Source | None = None,
-    target: str | None = None,
-    rows: int = 200_000,
-    seed: int = 0,
+    real: Source, synthetic: Source, schema: Schema, *, holdout: Source | None = None, seed: int = 0, **options: Any
 ) -> MetricResult:
     """RMSE on holdout rows of all linear models with three regressors, trained on synthetic and on real rows.
 
@@ -41,21 +35,21 @@ def regression_similarity(
     is the label if numeric, else the first numeric column. Categorical regressors of more than 20 values are left out,
     and beyond 1,000 models a fixed random choice is made. `details["models"]` has both RMSEs of each model, as shares
     of the target's public range, for the parallel-coordinates plot. The reference trains on half of the holdout rows.
+    Options: `target`, and `rows`, the most that are taken of each table.
     """
-    r, s, t = open_tables(real, synthetic, schema, holdout)
+    case = _Case.of(real, synthetic, schema, holdout=holdout, seed=seed, **options)
+    design, target = case.design, case.target
     scale = Scale(name="regression_similarity", family=FAMILY, direction="lower", ideal=0.0, range=(0.0, float("inf")))
-    target = _target(r, schema, target)
-    reason = NO_TARGET if target is None else NO_HOLDOUT if t is None else None
-    design = None if reason else _Design.of(r, target)
-    if design is not None and len(design.columns) < 3:
+    reason = NO_TARGET if design is None else NO_HOLDOUT if case.test is None else None
+    if not reason and len(design.columns) < 3:
         reason = f"three regressors are needed, there are {len(design.columns)} beside the target"
     if reason:
         return scale.result(Part(undefined=reason), None, missing=reason)
     chosen, note = column_sets(list(design.columns), 3, MOST_MODELS, seed)
-    tables = {key: view.take(view.sample(rows, seed)) for key, view in (("real", r), ("other", s), ("test", t))}
+    tables = {"real": case.real, "other": case.synthetic, "test": case.test}
     products = {key: design.products(view) for key, view in tables.items()}
-    half = tables["test"].rows // 2
-    first, second = (tables["test"].take(part) for part in np.split(np.arange(tables["test"].rows), [half]))
+    half = case.test.rows // 2
+    first, second = (case.test.take(part) for part in np.split(np.arange(case.test.rows), [half]))
     notes = design.notes + note
 
     def compare(trained: "_Products", test: "_Products") -> Part:
@@ -82,32 +76,24 @@ def regression_similarity(
 
 @one_thread()
 def coefficient_overlap(
-    real: Source,
-    synthetic: Source,
-    schema: Schema,
-    *,
-    holdout: Source | None = None,
-    target: str | None = None,
-    rows: int = 200_000,
-    seed: int = 0,
+    real: Source, synthetic: Source, schema: Schema, *, holdout: Source | None = None, seed: int = 0, **options: Any
 ) -> MetricResult:
     """Overlap of the 95 % confidence intervals of a linear model's coefficients, fitted on both tables; 1 is best.
 
     The overlap of two intervals is its length as a share of each of them, averaged (Karr and others, 2006); 0 where
     they do not meet. The model explains the target (the label if numeric, else the first numeric column) by all other
-    columns.
+    columns. Options: `target`, and `rows`, the most that are taken of each table.
     """
-    r, s, t = open_tables(real, synthetic, schema, holdout)
+    case = _Case.of(real, synthetic, schema, holdout=holdout, seed=seed, **options)
+    design, target = case.design, case.target
     scale = Scale(name="coefficient_overlap", family=FAMILY, direction="higher", ideal=1.0, range=(0.0, 1.0))
-    target = _target(r, schema, target)
-    design = None if target is None else _Design.of(r, target)
     if design is None or not design.columns:
         reason = NO_TARGET if target is None else "there is no column to explain the target by"
         return scale.result(Part(undefined=reason), None, missing=reason)
-    mine = design.products(r.take(r.sample(rows, seed))).intervals()
+    mine = design.products(case.real).intervals()
 
     def compare(other: View) -> Part:
-        theirs = design.products(other.take(other.sample(rows, seed))).intervals()
+        theirs = design.products(other).intervals()
         overlaps, reasons = {}, {}
         for name in design.columns:
             shares = [
@@ -125,7 +111,7 @@ def coefficient_overlap(
         value = float(np.mean(list(overlaps.values())))
         return Part(value=value, per_column=overlaps, undefined_columns=reasons, notes=design.notes, details=details)
 
-    return scale.result(compare(s), None if t is None else compare(t))
+    return scale.result(compare(case.synthetic), None if case.test is None else compare(case.test))
 
 
 def _overlap(first: tuple[float, float], second: tuple[float, float]) -> float:
@@ -138,6 +124,34 @@ def _overlap(first: tuple[float, float], second: tuple[float, float]) -> float:
         return 0.0
     widths = (first[1] - first[0], second[1] - second[0])
     return sum(shared / width if width > 0 else 1.0 for width in widths) / 2
+
+
+@dataclass(frozen=True)
+class _Case:
+    """At most `rows` rows of each table, and the design of what explains the target (None where there is no target)."""
+
+    real: View
+    synthetic: View
+    test: View | None
+    target: str | None
+    design: "_Design | None"
+
+    @staticmethod
+    def of(
+        real: Source,
+        synthetic: Source,
+        schema: Schema,
+        *,
+        holdout: Source | None,
+        seed: int,
+        target: str | None = None,
+        rows: int = 200_000,
+    ) -> "_Case":
+        views = open_tables(real, synthetic, schema, holdout)
+        target = _target(views[0], schema, target)
+        design = None if target is None else _Design.of(views[0], target)
+        few = (None if view is None else view.take(view.sample(rows, seed)) for view in views)
+        return _Case(*few, target, design)
 
 
 def _target(view: View, schema: Schema, target: str | None) -> str | None:
