@@ -1,0 +1,1 @@
+"""What methods that train networks share: rows as coarse codes, and generators as released models."""

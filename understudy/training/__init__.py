@@ -1,0 +1,1 @@
+"""Training under privacy: Poisson batches, joint clipping, noise and the charge for them, in one compiled loop."""
