@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-STEPS = ("bench.peers.install", "bench.foundation", "bench.speed.rows")
+STEPS = ("bench.peers.install", "bench.foundation", "bench.auto", "bench.speed.rows")
 
 
 def main() -> int:

@@ -17,6 +17,7 @@ from typer.testing import Result
 import understudy as us
 from understudy.errors import OptionError
 from understudy.schema import Schema
+from understudy.synthesizers.api import METHODS
 from understudy.synthesizers.mixture.plan import Config
 
 Run = Callable[..., Result]
@@ -273,13 +274,41 @@ def test_inspect_lists_every_use_of_the_rows(run: Run, made: SimpleNamespace) ->
 
 def test_methods_lists_options_with_their_defaults(run: Run) -> None:
     told = {method["name"]: method for method in json.loads(run("methods", "--json").stdout)}
-    assert set(told) == {"mixture", "independent"}
-    assert [name for name, method in told.items() if method["default"]] == ["mixture"]
+    assert list(told) == ["auto", *METHODS]
+    assert [name for name, method in told.items() if method["default"]] == ["auto"]
     options = {option["name"]: option for option in told["mixture"]["options"]}
     assert options["steps"]["default"] == Config().steps
     assert all(option["help"] for option in options.values())
     shown = run("methods").stdout
     assert all(name in shown for name in (*told, *options))
+
+
+def test_auto_says_what_it_picks_and_why(run: Run, here: SimpleNamespace) -> None:
+    for epsilon, picked in ((2, "mixture"), (0.001, "independent")):
+        told = json.loads(run("plan", "-s", here.schema, "-e", epsilon, "--json").stdout)
+        assert told["method"] == picked
+        assert "declared rows" in told["why"]
+        assert f"auto picks {picked}: the " in run("plan", "-s", here.schema, "-m", "auto", "-e", epsilon).stdout
+    named = run("plan", "-s", here.schema, "-m", "mixture", "-e", 2)
+    assert "auto" not in named.stdout
+    assert "why" not in json.loads(run("plan", "-s", here.schema, "-m", "mixture", "-e", 2, "--json").stdout)
+    fitted = run("fit", here.table, "-s", here.schema, "-e", 0.001, "-o", here.model)
+    assert fitted.exit_code == 0, fitted.stderr
+    assert "auto picked independent: the " in fitted.stderr
+    assert json.loads(run("inspect", here.model, "--json").stdout)["method"] == "independent"
+
+
+def test_options_of_another_method_than_auto_picks_are_refused(run: Run, here: SimpleNamespace) -> None:
+    for command in (("fit", here.table, "-o", here.model), ("plan",)):
+        result = run(*command, "-s", here.schema, "-e", 0.001, "--set", "steps=5")
+        assert result.exit_code == 2
+        assert "auto picked independent" in result.stderr
+    book = here.folder / "budget.json"
+    arguments = ("fit", here.table, "-s", here.schema, "-o", here.model, "--budget-file", book, "--total-epsilon", 2)
+    refused = run(*arguments, "-m", "mixture", "--set", "one_way_share=1e-30")
+    assert (refused.exit_code, "too large for exact noise" in refused.stderr) == (2, True)
+    assert not book.exists()
+    assert not here.model.exists()
 
 
 def test_evaluate_shows_values_beside_references(run: Run, made: SimpleNamespace, tmp_path) -> None:

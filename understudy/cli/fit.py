@@ -1,10 +1,11 @@
 """`understudy fit`: from a private table to a model that may leave the house."""
 
 import json as json_text
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -22,12 +23,15 @@ from understudy.cli.options import (
 from understudy.errors import OptionError
 from understudy.schema import Schema
 
+if TYPE_CHECKING:
+    from understudy.privacy import Budget
+
 
 def fit(
     table: TableArgument,
     schema: SchemaOption,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="The model file, *.understudy.")],
-    method: MethodOption = "mixture",
+    method: MethodOption = "auto",
     epsilon: EpsilonOption = 1.0,
     delta: DeltaOption = None,
     seed: Annotated[
@@ -57,21 +61,32 @@ def fit(
     check_output(output, table, schema, budget_file)
     facts = Schema.load(schema)
     from understudy.cli.conditions import parse_settings
+    from understudy.privacy import BudgetFile
     from understudy.synthesizers import api
 
-    options = parse_settings(settings or (), api.method_module(method))
-    api.make_config(api.method_module(method), options)
     api.check_confirmed(facts)
+    total = None
     if budget_file is not None:
         check_output(budget_file, table, schema)
-        _open_budget_file(budget_file, facts, total_epsilon, total_delta)
+        total = _total(budget_file, facts, total_epsilon, total_delta)
     elif total_epsilon is not None or total_delta is not None:
         raise OptionError("--total-epsilon and --total-delta belong to a budget file; add --budget-file FILE")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the fit itself will warn
+        budget = api.make_budget(facts, epsilon, delta, total=total)
+    choice = api.choose_method(method, facts, budget)
+    module = api.method_module(choice.method)
+    options = parse_settings(settings or (), module)
+    api.check_plan(module, api.make_config(module, options, why=choice.why), facts, budget)
+    if choice.why:
+        screen.note(f"auto picked {choice.method}: {choice.why}")
+    if budget_file is not None and not budget_file.exists():
+        BudgetFile.create(budget_file, total)
     with _telling_what_stays_spent(budget_file), listening() as progress:
         model = api.fit(
             table,
             facts,
-            method=method,
+            method=choice.method,
             epsilon=epsilon,
             delta=delta,
             seed=seed,
@@ -90,8 +105,6 @@ def fit(
         screen.say(f"  understudy verify {output} --release", style="bold")
         screen.say(f"  understudy sample {output} -o synthetic.csv", style="bold")
     if budget_file is not None:
-        from understudy.privacy import BudgetFile
-
         book = BudgetFile.load(budget_file)
         screen.note(
             f"budget file {budget_file}: epsilon {book.spent():.4g} of {book.budget.epsilon:g} is spent "
@@ -99,16 +112,15 @@ def fit(
         )
 
 
-def _open_budget_file(path: Path, schema: Schema, epsilon: float | None, delta: float | None) -> None:
-    """Creates the file, or checks that the totals given are those that it has."""
+def _total(path: Path, schema: Schema, epsilon: float | None, delta: float | None) -> "Budget":
+    """The total of a file that is still to be made, or of one that is there; refused if the options say another."""
     from understudy.privacy import Budget, BudgetFile
     from understudy.synthesizers.api import make_budget
 
     if not path.exists():
         if epsilon is None:
             raise OptionError(f"budget file {str(path)!r} does not exist; --total-epsilon EPS creates it")
-        BudgetFile.create(path, make_budget(schema, epsilon, delta))
-        return
+        return make_budget(schema, epsilon, delta)
     had = BudgetFile.load(path).budget
     asked = Budget(had.epsilon if epsilon is None else epsilon, had.delta if delta is None else delta)
     if asked != had:
@@ -116,6 +128,7 @@ def _open_budget_file(path: Path, schema: Schema, epsilon: float | None, delta: 
             f"budget file {str(path)!r} has a total of epsilon {had.epsilon:g}, delta {had.delta:g}, which a fit "
             "cannot change; leave out --total-epsilon and --total-delta"
         )
+    return had
 
 
 @contextmanager

@@ -12,15 +12,17 @@ from understudy.cli.options import JsonOption
 
 def methods(json: JsonOption = False) -> None:
     """List the methods and their options (for `fit --set option=value`)."""
+    from understudy.synthesizers import auto
     from understudy.synthesizers.api import DEFAULT_METHOD, METHODS, method_module
 
-    modules = {name: method_module(name) for name in METHODS}
+    rule = {"name": auto.NAME, "summary": auto.SUMMARY, "options": []}
+    listed = [rule, *(describe(method_module(name)) for name in METHODS)]
+    listed = [about | {"default": about["name"] == DEFAULT_METHOD} for about in listed]
     if json:
-        screen.print_json([describe(module) | {"default": n == DEFAULT_METHOD} for n, module in modules.items()])
+        screen.print_json(listed)
         return
-    for name, module in modules.items():
-        about = describe(module)
-        screen.say(f"{name}{' (default)' if name == DEFAULT_METHOD else ''}", style="bold")
+    for about in listed:
+        screen.say(f"{about['name']}{' (default)' if about['default'] else ''}", style="bold")
         screen.say(about["summary"])
         rows = [(option["name"], str(option["default"]), option["help"]) for option in about["options"]]
         if rows:

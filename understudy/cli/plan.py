@@ -13,6 +13,7 @@ from understudy.schema import Schema
 
 if TYPE_CHECKING:
     from understudy.privacy import Budget
+    from understudy.synthesizers.auto import Choice
     from understudy.synthesizers.mixture.estimate import Estimate
     from understudy.synthesizers.mixture.plan import Plan
 
@@ -28,7 +29,7 @@ def plan(
         float | None, typer.Option("--epsilon", "-e", metavar="EPS", help="The budget to plan for (1 if left out).")
     ] = None,
     delta: DeltaOption = None,
-    method: MethodOption = "mixture",
+    method: MethodOption = "auto",
     error: Annotated[
         float | None,
         typer.Option("--error", metavar="TVD", help="Find the epsilon at which noise costs two-way tables this much."),
@@ -44,24 +45,31 @@ def plan(
         raise OptionError("give --epsilon or --error, not both: --error looks for the epsilon")
     facts = Schema.load(schema)
     from understudy.cli.conditions import parse_settings
-    from understudy.synthesizers import api
+    from understudy.synthesizers import api, auto
 
-    module = api.method_module(method)
-    config = api.make_config(module, parse_settings(settings or (), module))
     budget = api.make_budget(facts, 1.0 if epsilon is None else epsilon, delta)
+    if error is not None and method == auto.NAME:
+        choice = auto.Choice("mixture", "--error is about two-way tables, which it measures")
+    else:
+        choice = api.choose_method(method, facts, budget)
+    module = api.method_module(choice.method)
+    config = api.make_config(module, parse_settings(settings or (), module), why=choice.why)
+    api.check_plan(module, config, facts, budget)
     if facts.unconfirmed():
         screen.note("note: some facts of this schema were read off private rows; fit will want them confirmed")
-    if method == "mixture":
-        _plan_mixture(config, facts, budget, error, json)
-    elif method == "independent" and error is None:
-        _plan_independent(facts, budget, json)
-    elif method == "independent":
+    if choice.method == "mixture":
+        _plan_mixture(config, facts, budget, error, choice, json)
+    elif choice.method == "independent" and error is None:
+        _plan_independent(facts, budget, choice, json)
+    elif choice.method == "independent":
         raise OptionError("--error is about two-way tables, which the method independent does not measure")
     else:
-        raise OptionError(f"plan knows the methods mixture and independent, got {method!r}")
+        raise OptionError(f"plan knows the methods mixture and independent, got {choice.method!r}")
 
 
-def _plan_mixture(config: Any, schema: Schema, budget: "Budget", error: float | None, json: bool) -> None:
+def _plan_mixture(
+    config: Any, schema: Schema, budget: "Budget", error: float | None, choice: "Choice", json: bool
+) -> None:
     from understudy.privacy import Budget
     from understudy.synthesizers.mixture.estimate import epsilon_for_error, estimate
     from understudy.synthesizers.mixture.plan import make_plan
@@ -77,9 +85,14 @@ def _plan_mixture(config: Any, schema: Schema, budget: "Budget", error: float | 
     made = make_plan(config, schema, budget)
     guess = estimate(made, config, schema)
     if json:
-        screen.print_json(_as_data(made, guess, budget))
+        screen.print_json(_choice_data(choice) | _as_data(made, guess, budget))
     else:
-        _print_mixture(made, guess, budget, schema)
+        _print_head(choice, budget, made.rows)
+        _print_mixture(made, guess, schema)
+
+
+def _choice_data(choice: "Choice") -> dict[str, str]:
+    return {"method": choice.method} | ({"why": choice.why} if choice.why else {})
 
 
 def _as_data(plan: "Plan", guess: "Estimate", budget: "Budget") -> dict[str, Any]:
@@ -105,8 +118,7 @@ def _as_data(plan: "Plan", guess: "Estimate", budget: "Budget") -> dict[str, Any
     }
 
 
-def _print_mixture(plan: "Plan", guess: "Estimate", budget: "Budget", schema: Schema) -> None:
-    _print_head("mixture", budget, plan.rows)
+def _print_mixture(plan: "Plan", guess: "Estimate", schema: Schema) -> None:
     two_way = [*guess.two_way, *([guess.chosen] * plan.chosen_pairs if guess.chosen else [])]
     rows = [_group("one-way", list(guess.one_way), guess.one_way_tvd)]
     if two_way:
@@ -153,7 +165,7 @@ def _column_row(name: str, plan: "Plan", guess: "Estimate", schema: Schema) -> t
     return name, f"{fine.cells:,}", codes, f"{fine.tvd:.3f}", two_way
 
 
-def _plan_independent(schema: Schema, budget: "Budget", json: bool) -> None:
+def _plan_independent(schema: Schema, budget: "Budget", choice: "Choice", json: bool) -> None:
     from understudy.privacy import noise_multiplier
     from understudy.synthesizers.mixture.estimate import estimate_one_way
 
@@ -164,19 +176,24 @@ def _plan_independent(schema: Schema, budget: "Budget", json: bool) -> None:
     if json:
         one_way = [dataclasses.asdict(table) for table in tables]
         head = {"epsilon": budget.epsilon, "delta": budget.delta, "rows": schema.rows, "one_way_tvd": tvd}
-        screen.print_json(head | {"cells": sum(table.cells for table in tables), "one_way": one_way})
+        screen.print_json(
+            _choice_data(choice) | head | {"cells": sum(table.cells for table in tables), "one_way": one_way}
+        )
         return
-    _print_head("independent", budget, schema.rows)
+    _print_head(choice, budget, schema.rows)
     screen.print_table(HEADINGS, [_group("one-way", list(tables), tvd)], right=HEADINGS[1:])
     screen.say()
     rows = [(table.columns[0], f"{table.cells:,}", f"{table.tvd:.3f}") for table in tables]
     screen.print_table(("column", "cells", "TVD"), rows, right=("cells", "TVD"))
 
 
-def _print_head(method: str, budget: "Budget", rows: int) -> None:
+def _print_head(choice: "Choice", budget: "Budget", rows: int) -> None:
+    if choice.why:
+        screen.say(f"auto picks {choice.method}: {choice.why}.")
+        screen.say()
     screen.say(
-        f"{method} at epsilon {budget.epsilon:g}, delta {budget.delta:g}, for {rows:,} declared rows (none was read)."
-        " Noise: standard deviation of a count. Off by: its mean error, in rows. TVD: mean total variation distance"
-        " that noise alone causes."
+        f"{choice.method} at epsilon {budget.epsilon:g}, delta {budget.delta:g}, for {rows:,} declared rows (none was "
+        "read). Noise: standard deviation of a count. Off by: its mean error, in rows. TVD: mean total variation "
+        "distance that noise alone causes."
     )
     screen.say()

@@ -34,6 +34,11 @@ _FIELDS = {
 }
 
 
+def fit_delta(total: Budget) -> float:
+    """The delta to run a fit with: a tenth of the file's, so that a reserved fit leaves room for settled ones."""
+    return total.delta / 10
+
+
 class BudgetFile:
     """The file as it was last read; `reserve` and `commit` read it again under a lock before they write."""
 
@@ -79,8 +84,8 @@ class BudgetFile:
 
     @property
     def fit_delta(self) -> float:
-        """The delta to run a fit with: a tenth of the file's, so that a reserved fit leaves room for settled ones."""
-        return self.budget.delta / 10
+        """The delta to run a fit with."""
+        return fit_delta(self.budget)
 
     @property
     def head(self) -> str:

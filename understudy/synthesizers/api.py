@@ -15,10 +15,11 @@ import pandas as pd
 
 from understudy.errors import OptionError, SchemaError
 from understudy.privacy import Budget, BudgetFile, Streams, default_delta
+from understudy.privacy.budget_file import fit_delta
 from understudy.privacy.certificate import Certificate
 from understudy.progress import Progress, silent
 from understudy.schema import Schema
-from understudy.synthesizers import model_file
+from understudy.synthesizers import auto, model_file
 from understudy.table.frame import frame
 from understudy.table.read import check_names, read_table
 from understudy.table.sources import open_source
@@ -28,7 +29,7 @@ METHODS = {
     "mixture": "understudy.synthesizers.mixture.method",
     "independent": "understudy.synthesizers.independent",
 }
-DEFAULT_METHOD = "mixture"
+DEFAULT_METHOD = auto.NAME
 
 
 class Released(Protocol):
@@ -100,17 +101,27 @@ class Model:
 def method_module(name: str) -> ModuleType:
     """The module of a method, by name."""
     if name not in METHODS:
-        raise OptionError(f"method {name!r} is not known{_nearest(name, METHODS)}; choose from {', '.join(METHODS)}")
+        known = [auto.NAME, *METHODS]
+        raise OptionError(f"method {name!r} is not known{_nearest(name, known)}; choose from {', '.join(known)}")
     return importlib.import_module(METHODS[name])
 
 
-def make_config(module: ModuleType, options: Mapping[str, Any]) -> Any:
-    """A method's config from options, refusing unknown ones."""
+def choose_method(name: str, schema: Schema, budget: Budget) -> auto.Choice:
+    """What the public rule picks for `auto`, with its reason; any other method itself, which needs none."""
+    if name == auto.NAME:
+        return auto.choose(schema, budget)
+    method_module(name)
+    return auto.Choice(name, "")
+
+
+def make_config(module: ModuleType, options: Mapping[str, Any], *, why: str = "") -> Any:
+    """A method's config from options, refusing unknown ones; `why` tells why `auto` picked the method."""
     known = [field.name for field in dataclasses.fields(module.Config)]
     for name in options:
         if name not in known:
             choice = f"it takes {', '.join(known)}" if known else "it takes none"
-            raise OptionError(f"{module.NAME} has no option {name!r}{_nearest(name, known)}; {choice}")
+            picked = f"; auto picked {module.NAME} ({why}): name the method that you mean" if why else ""
+            raise OptionError(f"{module.NAME} has no option {name!r}{_nearest(name, known)}; {choice}{picked}")
     return module.Config(**options)
 
 
@@ -120,12 +131,13 @@ def check_plan(module: ModuleType, config: Any, schema: Schema, budget: Budget) 
         module.check(config, schema, budget)
 
 
-def make_budget(schema: Schema, epsilon: float, delta: float | None) -> Budget:
-    """The budget, with delta from the declared rows where it is not given."""
+def make_budget(schema: Schema, epsilon: float, delta: float | None, *, total: Budget | None = None) -> Budget:
+    """The budget; where delta is not given, from the declared rows and the `total` of a budget file."""
     if schema.rows is None:
         raise SchemaError("the schema must declare `rows:`, a public round number (the count itself is private)")
     if delta is None:
-        return Budget(epsilon, default_delta(schema.rows))
+        usual = default_delta(schema.rows)
+        return Budget(epsilon, usual if total is None else min(usual, fit_delta(total)))
     budget = Budget(epsilon, delta)
     if budget.private and budget.delta >= 1 / schema.rows:
         warnings.warn(
@@ -152,8 +164,9 @@ def fit(
     """Fits a stand-in of a private table within a privacy budget.
 
     source: a path (CSV, Parquet), DataFrame, Arrow table or Table. schema: public facts, all confirmed.
+    method: its name, or `auto`, which picks one from the schema and the budget alone (`auto.choose` says why).
     epsilon, delta: the total budget for one row added or removed; `inf` fits without privacy, and says so.
-    seed: repeatable noise, for tests and research; the certificate then refuses release. options: see `methods`.
+    seed: repeatable noise, for tests and research; the certificate then refuses release. options: of the method.
     budget_file: adds up repeated fits on one table. This one is written down before a row is read, so that a crash
     counts as spent, and refused if the file's total would be passed; delta is then a tenth of the file's by default.
     on_clipped: told the number of clipped cells by column, which is private: for the steward's eyes alone.
@@ -161,13 +174,12 @@ def fit(
     Guarantee: the certificate's (epsilon, delta), for everything in the returned model.
     """
     schema = schema if isinstance(schema, Schema) else Schema.load(schema)
-    module = method_module(method)
-    config = make_config(module, options)
     check_confirmed(schema)
     book = BudgetFile.load(budget_file) if isinstance(budget_file, str | PathLike) else budget_file
-    budget = make_budget(schema, epsilon, delta)
-    if book is not None and delta is None:
-        budget = Budget(epsilon, min(budget.delta, book.fit_delta))
+    budget = make_budget(schema, epsilon, delta, total=None if book is None else book.budget)
+    choice = choose_method(method, schema, budget)
+    method, module = choice.method, method_module(choice.method)
+    config = make_config(module, options, why=choice.why)
     streams = Streams.from_entropy() if seed is None else Streams.from_seed(seed)
     check_plan(module, config, schema, budget)
     if isinstance(source, Table) and source.schema.digest() != schema.digest():

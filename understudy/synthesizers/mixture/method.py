@@ -11,7 +11,7 @@ from understudy.synthesizers.one_way import OneWay, check_one_way, fine_cells, r
 from understudy.table.table import Table
 
 NAME = "mixture"
-SUMMARY = "mixture of product distributions fitted to noisy one- and two-way tables; the default"
+SUMMARY = "mixture of product distributions fitted to noisy one- and two-way tables"
 
 __all__ = ["NAME", "SUMMARY", "Config", "Released", "check", "train"]
 
