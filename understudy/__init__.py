@@ -10,6 +10,10 @@ from understudy.errors import UnderstudyError
 from understudy.schema import Schema
 
 if TYPE_CHECKING:
+    from understudy.comparison.choose import choose
+    from understudy.comparison.compare import compare
+    from understudy.comparison.comparison import Comparison
+    from understudy.comparison.simulate import simulate
     from understudy.evaluation.suite import evaluate
     from understudy.privacy import Budget
     from understudy.privacy.budget_file import BudgetFile
@@ -23,25 +27,33 @@ __all__ = [
     "Budget",
     "BudgetFile",
     "Certificate",
+    "Comparison",
     "Model",
     "Schema",
     "Table",
     "UnderstudyError",
+    "choose",
+    "compare",
     "evaluate",
     "fit",
     "load",
     "read_table",
+    "simulate",
 ]
 
 _HOMES = {
     "Budget": "understudy.privacy",
     "BudgetFile": "understudy.privacy.budget_file",
     "Certificate": "understudy.privacy.certificate",
+    "Comparison": "understudy.comparison.comparison",
     "Model": "understudy.synthesizers.api",
+    "choose": "understudy.comparison.choose",
+    "compare": "understudy.comparison.compare",
     "evaluate": "understudy.evaluation.suite",
     "fit": "understudy.synthesizers.api",
     "load": "understudy.synthesizers.api",
     "read_table": "understudy.table.read",
+    "simulate": "understudy.comparison.simulate",
     "Table": "understudy.table.table",
 }
 

@@ -82,7 +82,7 @@ def fit(
         screen.note(f"auto picked {choice.method}: {choice.why}")
     if budget_file is not None and not budget_file.exists():
         BudgetFile.create(budget_file, total)
-    with _telling_what_stays_spent(budget_file), listening() as progress:
+    with telling_what_stays_spent(budget_file), listening() as progress:
         model = api.fit(
             table,
             facts,
@@ -132,7 +132,7 @@ def _total(path: Path, schema: Schema, epsilon: float | None, delta: float | Non
 
 
 @contextmanager
-def _telling_what_stays_spent(path: Path | None) -> Iterator[None]:
+def telling_what_stays_spent(path: Path | None) -> Iterator[None]:
     """A fit that breaks off after it was entered counts in full: who runs it again should know."""
     if path is None:
         yield

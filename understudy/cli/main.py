@@ -6,6 +6,7 @@ import typer
 
 from understudy import __version__
 from understudy.cli.check import check
+from understudy.cli.compare import compare
 from understudy.cli.confirm import confirm
 from understudy.cli.demo import demo
 from understudy.cli.draft import draft
@@ -40,6 +41,7 @@ COMMANDS = {
     methods: "list the methods and their options",
     evaluate: "compare synthetic rows with real ones",
     report: "one page about synthetic rows, to read or print",
+    compare: "which method to take, and at which epsilon",
     demo: "everything once, on a made-up table",
 }
 for command, summary in COMMANDS.items():

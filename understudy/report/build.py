@@ -48,7 +48,7 @@ def steward_report(
     if guarantee is not None:
         parts.append(_certified(guarantee))
         links.append("certificate")
-    return _page(title, first, parts, links, footer=OUTSIDE_THE_GUARANTEE)
+    return page(title, first, parts, links, footer=OUTSIDE_THE_GUARANTEE)
 
 
 def public_report(histograms: Sequence[Histogram], *, title: str, guarantee: Guarantee) -> str:
@@ -63,14 +63,15 @@ def public_report(histograms: Sequence[Histogram], *, title: str, guarantee: Gua
         section("columns", "Every column of the synthetic rows", sections.columns(histograms, None), outside=False),
         _certified(guarantee),
     ]
-    return _page(title, first, parts, ["columns", "certificate"], footer=PUBLIC)
+    return page(title, first, parts, ["columns", "certificate"], footer=PUBLIC)
 
 
 def _certified(guarantee: Guarantee) -> Html:
     return section("certificate", "Certificate and ledger", sections.certificate(guarantee), outside=False)
 
 
-def _page(title: str, first: Sequence[Any], parts: Sequence[Html], links: Sequence[str], *, footer: str) -> str:
+def page(title: str, first: Sequence[Any], parts: Sequence[Html], links: Sequence[str], *, footer: str) -> str:
+    """The frame that all pages share: policy, style, heading, menu, footer."""
     # The style sheet is ours and holds no name of a column: the one text besides `tag` that is taken as it is.
     style = Html(f"<style>{resources.files('understudy.report').joinpath('style.css').read_text('utf-8')}</style>")
     head = tag(
