@@ -8,12 +8,10 @@ import numpy as np
 from understudy.privacy import Ledger, Streams
 from understudy.schema import Schema
 from understudy.synthesizers.mixture.coarse import coarse_groups
+from understudy.synthesizers.neural.plans import MOST_BINS, MOST_CODES
 from understudy.synthesizers.one_way import ROWS_PER_BLOCK, OneWay, fine_cells, release_one_way
 from understudy.table.table import Table
 from understudy.training.heads import Blocks
-
-MOST_BINS = 16
-MOST_CODES = 64
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,136 @@
+"""From public facts to plans of private steps: batch sizes, noise, and refusals that come before any row is read."""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from understudy.errors import OptionError, SchemaError
+from understudy.privacy import Budget, Gaussian
+from understudy.privacy.calibrate import calibrate
+from understudy.schema import Boolean, Categorical, Schema
+from understudy.table.cells import cells_of
+
+if TYPE_CHECKING:
+    from understudy.training.dpsgd import DpSgd
+
+MOST_BINS = 16  # coarse codes of a numeric column
+MOST_CODES = 64  # coarse codes of a categorical one
+# Large batches: noise is added once a step, however many rows stand behind it.
+ROWS_PER_BATCH_ROW = 16
+SMALLEST_BATCH, LARGEST_BATCH = 256, 4096
+MOST_PARAMETERS = 50_000_000  # some 800 MB with gradients, noise and the optimiser's moments
+MOST_CLASSES = 64
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A stretch of private steps: expected batch (None: by rule), steps, and its share of the budget."""
+
+    batch: int | None
+    steps: int
+    share: float
+
+
+@dataclass(frozen=True)
+class Plans:
+    """The noise of the one-way tables, and one plan of steps a phase."""
+
+    one_way_multiplier: float
+    phases: "tuple[DpSgd, ...]"
+
+
+def make_plans(
+    schema: Schema, budget: Budget, *, one_way_share: float, phases: tuple[Phase, ...], clip: float
+) -> Plans:
+    """Splits one budget over the one-way tables and the phases, by shares of 1/z^2, and finds all noise together.
+
+    T steps at sampling rate q with noise z weigh about q^2 T / z^2, the limit of many small steps, which is what the
+    shares are of; the calibration itself is exact. Everything here is public.
+    """
+    from understudy.training.dpsgd import DpSgd
+
+    rates = tuple(_rate(schema.rows, phase.batch) for phase in phases)
+    shapes = tuple((rate, phase.steps, phase.share) for rate, phase in zip(rates, phases, strict=True))
+    noise = _noise(budget, one_way_share, shapes)
+    plans = tuple(
+        DpSgd(
+            rate=rate,
+            steps=steps,
+            clip=clip,
+            noise_multiplier=_multiplier(noise, rate, steps, share),
+            expected_batch=rate * schema.rows,
+        )
+        for rate, steps, share in shapes
+    )
+    return Plans(_multiplier(noise, 1.0, 1, one_way_share), plans)
+
+
+def _rate(rows: int, batch: int | None) -> float:
+    """The sampling rate for a batch size; a batch larger than the table takes every row in every step."""
+    if batch is None:
+        batch = min(max(rows // ROWS_PER_BATCH_ROW, SMALLEST_BATCH), LARGEST_BATCH)
+    return min(1.0, batch / rows)
+
+
+def _multiplier(noise: float, rate: float, steps: int, share: float) -> float:
+    return noise * rate * math.sqrt(steps / share)
+
+
+@lru_cache(maxsize=256)
+def _noise(budget: Budget, one_way_share: float, shapes: tuple[tuple[float, int, float], ...]) -> float:
+    """Calibration takes seconds and is asked for twice, before the budget is booked and when the fit begins."""
+    from understudy.training.dpsgd import sgd_event
+
+    return calibrate(
+        lambda noise: [
+            Gaussian(_multiplier(noise, 1.0, 1, one_way_share)),
+            *(sgd_event(rate, steps, _multiplier(noise, rate, steps, share)) for rate, steps, share in shapes),
+        ],
+        budget,
+    )
+
+
+def widest(schema: Schema) -> int:
+    """The most units that rows can take, whatever the released tables say."""
+    width = 0
+    for column in schema.modelled.values():
+        cells = cells_of(column)
+        width += min(cells.values, MOST_BINS if cells.ordered else MOST_CODES) + cells.missing
+    return width
+
+
+def check_size(parameters: int, option: str) -> None:
+    """Refuses a network that would not fit."""
+    if parameters > MOST_PARAMETERS:
+        raise OptionError(
+            f"{option} makes a network of {parameters:,} weights; at most {MOST_PARAMETERS:,} fit in memory: lower it"
+        )
+
+
+def label_classes(schema: Schema, method: str) -> int:
+    """The number of codes of the label, refusing what a conditional method cannot use."""
+    if schema.label is None:
+        raise SchemaError(f"{method} needs a label: declare `label:` in the schema, or choose another method")
+    column = schema.modelled[schema.label]
+    classes = cells_of(column).count
+    if not isinstance(column, Categorical | Boolean):
+        raise SchemaError(f"{method} needs a label with declared values, and {schema.label!r} is {column.kind}")
+    if not 2 <= classes <= MOST_CLASSES:
+        raise SchemaError(
+            f"{method} needs a label of 2 to {MOST_CLASSES} classes, and {schema.label!r} has {classes}; "
+            "choose another label or method"
+        )
+    return classes
+
+
+def check_options(config: Any, **limits: tuple[type, float, float]) -> None:
+    """Refuses options of the wrong type or range: name=(int or float, least, most); None passes where it is allowed."""
+    for name, (kind, least, most) in limits.items():
+        value = getattr(config, name)
+        values = value if isinstance(value, tuple) else (value,)
+        for number in values:
+            right = isinstance(number, int if kind is int else int | float) and not isinstance(number, bool)
+            if not right or not least <= number <= most:
+                what = "a whole number" if kind is int else "a number"
+                raise OptionError(f"{name} must be {what} from {least:g} to {most:g}, got {value!r}")
