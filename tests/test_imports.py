@@ -12,11 +12,12 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parents[1] / "understudy"
-COMMON = {"errors", "progress"}
+COMMON = {"errors", "progress", "notebook"}
 # What each room may import, besides itself. The root (`understudy/__init__.py`) hands out public names from anywhere.
 MAY_SEE = {
     "errors": set(),
     "progress": set(),
+    "notebook": set(),
     "schema": COMMON,
     "table": COMMON | {"schema"},
     "privacy": COMMON,

@@ -1,7 +1,6 @@
 """`understudy inspect`: what a model file holds."""
 
 import json as json_text
-from typing import Any
 
 from understudy.cli import screen
 from understudy.cli.options import JsonOption, ModelArgument
@@ -9,6 +8,7 @@ from understudy.cli.options import JsonOption, ModelArgument
 
 def inspect(model: ModelArgument, json: JsonOption = False) -> None:
     """Show what is in a model file: method, guarantee, every use of the rows, columns, released arrays."""
+    from understudy.privacy.events import told
     from understudy.synthesizers import model_file
 
     parts = model_file.read(model)
@@ -45,20 +45,3 @@ def inspect(model: ModelArgument, json: JsonOption = False) -> None:
     )
     screen.say()
     screen.print_table(("column", "kind"), [(name, column.kind) for name, column in parts.schema.columns.items()])
-
-
-def told(event: Any) -> str:
-    """An event in words.
-
-    >>> told({"type": "self-composed", "event": {"type": "gaussian", "noise_multiplier": 2.0}, "count": 3})
-    'self-composed (gaussian, noise multiplier 2), count 3'
-    """
-    if isinstance(event, list):
-        return "; ".join(map(told, event))
-    words = [event["type"]]
-    for name, value in event.items():
-        if isinstance(value, dict | list):
-            words[0] += f" ({told(value)})"
-        elif name != "type":
-            words.append(f"{name.replace('_', ' ')} {value:.6g}")
-    return ", ".join(words)

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from understudy.cli import screen
-from understudy.cli.inspect import told
 from understudy.cli.listener import listening
 from understudy.cli.options import SchemaOption, TableArgument, check_output
 from understudy.errors import CertificateError, OptionError
@@ -72,6 +71,7 @@ def report(
 
 def guarantee_of(model: Path, schema: Schema, *, release: bool) -> "Guarantee":
     from understudy.cli.verify import check_setting
+    from understudy.privacy.events import told
     from understudy.report import Guarantee
     from understudy.synthesizers import model_file
 

@@ -3,19 +3,15 @@
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from html import escape
 from typing import Any
 
 import pandas as pd
 
-from understudy.evaluation.result import MetricResult
-
-OUTSIDE_THE_GUARANTEE = (
-    "Computed from the real rows: for the data steward alone, and outside the differential privacy guarantee."
-)
+from understudy.evaluation.result import HEADINGS, OUTSIDE_THE_GUARANTEE, MetricResult
+from understudy.notebook import card
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Evaluation:
     """Results in the order of the suite, with what they were computed from."""
 
@@ -99,22 +95,14 @@ class Evaluation:
         """Strict JSON: no NaN, no infinity."""
         return json.dumps(self.to_dict(), indent=indent, allow_nan=False, ensure_ascii=False)
 
+    def __repr__(self) -> str:
+        weakest = ", ".join(result.name for result in self.weakest())
+        return f"Evaluation({self.which}, {len(self)} metrics, weakest: {weakest or 'none'})"
+
     def _repr_html_(self) -> str:
-        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
-        head = "".join(
-            f"<th>{escape(title)}</th>" for title in ("metric", "value", "fresh real rows", "ideal", "worst")
+        return card(
+            f"Evaluation ({self.which})",
+            headings=HEADINGS,
+            rows=[result.cells() for result in self.results],
+            notes=self.notes,
         )
-        body = "".join(
-            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in _cells(result)) + "</tr>" for result in self.results
-        )
-        return f"{notes}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-
-
-def _cells(result: MetricResult) -> tuple[str, ...]:
-    return (
-        result.name,
-        f"{result.value:.4g}" if result.value is not None else f"undefined: {result.undefined}",
-        f"{result.reference:.4g}" if result.reference is not None else f"none: {result.reference_undefined}",
-        f"{result.ideal:.4g}",
-        ", ".join(result.worst_columns()),
-    )

@@ -5,12 +5,18 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from understudy.notebook import card
+
 Direction = Literal["lower", "higher", "target"]
 
+OUTSIDE_THE_GUARANTEE = (
+    "Computed from the real rows: for the data steward alone, and outside the differential privacy guarantee."
+)
+HEADINGS = ("metric", "value", "fresh real rows", "ideal", "worst columns")
 NO_HOLDOUT = "no holdout rows were given: pass holdout= real rows that the synthesizer never saw"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class MetricResult:
     """One metric of one synthetic table.
 
@@ -86,6 +92,34 @@ class MetricResult:
     def worst_columns(self, count: int = 3) -> tuple[str, ...]:
         """The columns whose parts are furthest from the ideal, worst first; ties go by name."""
         return tuple(sorted(self.per_column, key=lambda name: (-self._badness(self.per_column[name]), name))[:count])
+
+    def cells(self) -> tuple[str, ...]:
+        """Name, value, reference, ideal and worst columns as short texts; a number that is missing says why."""
+        return (
+            self.name,
+            f"undefined: {self.undefined}" if self.value is None else f"{self.value:.4g}",
+            f"none: {self.reference_undefined}" if self.reference is None else f"{self.reference:.4g}",
+            f"{self.ideal:.4g}",
+            ", ".join(self.worst_columns()),
+        )
+
+    def __repr__(self) -> str:
+        value, reference = ("undefined" if n is None else f"{n:.4g}" for n in (self.value, self.reference))
+        return f"MetricResult({self.name}: {value}, fresh real rows {reference}, best {self.ideal:g})"
+
+    def _repr_html_(self) -> str:
+        columns = sorted({*self.per_column, *self.undefined_columns})
+        parts = [
+            (name, self.per_column.get(name, self.undefined_columns.get(name)), self.per_column_reference.get(name, ""))
+            for name in columns
+        ]
+        return card(
+            self.name,
+            list(zip(HEADINGS[1:], self.cells()[1:], strict=True)),
+            headings=("column", "value", "fresh real rows"),
+            rows=parts,
+            notes=[*self.notes, OUTSIDE_THE_GUARANTEE],
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types; infinite range ends become None."""

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from understudy.errors import BudgetError, OptionError
+from understudy.notebook import card
 from understudy.privacy import accountant
 from understudy.privacy.certificate import Certificate
 from understudy.privacy.events import ApproxDp, Event, event_from_dict
@@ -103,6 +104,30 @@ class BudgetFile:
         """Fits that were announced and not settled (running, or crashed), by id, with their purpose."""
         settled = {record["id"] for record in self._records if record["kind"] == "commit"}
         return {r["id"]: r["purpose"] for r in self._records if r["kind"] == "reserve" and r["id"] not in settled}
+
+    def __repr__(self) -> str:
+        fits = len({record["id"] for record in self._records})
+        return (
+            f"BudgetFile({self.path.name}, total epsilon {self.budget.epsilon:g}, delta {self.budget.delta:g}, "
+            f"{fits} fit{'s' * (fits != 1)}, {len(self.open_reservations)} not settled)"
+        )
+
+    def _repr_html_(self) -> str:
+        waiting = self.open_reservations
+        entered = [record for record in self._records if record["kind"] == "reserve"]
+        return card(
+            f"Budget file {self.path.name}",
+            [("spent", f"epsilon {self.spent():.4g} of {self.budget.epsilon:g}"), ("delta", self.budget.delta)],
+            headings=("fit", "entered", "counts"),
+            rows=[
+                (
+                    r["purpose"],
+                    r["when"],
+                    "as reserved: not settled" if r["id"] in waiting else "as its certificate says",
+                )
+                for r in entered
+            ],
+        )
 
     def spent(self) -> float:
         """Epsilon of all fits together, at the file's delta."""

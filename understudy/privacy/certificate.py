@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 
 from understudy.errors import CertificateError, OptionError
+from understudy.notebook import card
 from understudy.privacy import accountant
-from understudy.privacy.events import event_from_dict
+from understudy.privacy.events import event_from_dict, told
 from understudy.privacy.ledger import Entry, Ledger
 
 FORMAT = 1
@@ -41,7 +42,7 @@ class Finding:
     detail: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Certificate:
     """The guarantee of one release. `epsilon` is the claim; `rdp`, `pld`, `analytic` are what each accountant said."""
 
@@ -173,6 +174,26 @@ class Certificate:
     def holds(self, **given: Any) -> bool:
         """Whether every finding of `check` is ok."""
         return all(finding.ok for finding in self.check(**given))
+
+    def __repr__(self) -> str:
+        uses = f"{len(self.entries)} use{'s' * (len(self.entries) != 1)} of the rows"
+        return f"Certificate({self.method}, epsilon {self.epsilon:.4g}, delta {self.delta:g}, {uses}, {self.rng})"
+
+    def _repr_html_(self) -> str:
+        stated = {name: getattr(self, name) for name in ("epsilon", "delta", "rdp", "pld", "analytic")}
+        return card(
+            "Certificate",
+            [
+                ("method", self.method),
+                *((name, value) for name, value in stated.items() if value is not None),
+                ("unit", f"{self.unit}, {self.neighbours}"),
+                ("noise from", self.rng),
+                ("made", f"{self.created}, version {self.versions.get('understudy', 'unknown')}"),
+            ],
+            headings=("use of the rows", "event"),
+            rows=[(entry.purpose, told(entry.event.to_dict())) for entry in self.entries],
+            notes=[self.statement()],
+        )
 
     def statement(self) -> str:
         """The guarantee in two plain sentences."""

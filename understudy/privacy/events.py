@@ -195,6 +195,23 @@ def event_from_dict(data: Any, *, _depth: int = 0) -> Event:
     return kind(**arguments)
 
 
+def told(event: Any) -> str:
+    """An event (its dict, or a list of them) in words.
+
+    >>> told({"type": "self-composed", "event": {"type": "gaussian", "noise_multiplier": 2.0}, "count": 3})
+    'self-composed (gaussian, noise multiplier 2), count 3'
+    """
+    if isinstance(event, list):
+        return "; ".join(map(told, event))
+    words = [event["type"]]
+    for name, value in event.items():
+        if isinstance(value, dict | list):
+            words[0] += f" ({told(value)})"
+        elif name != "type":
+            words.append(f"{name.replace('_', ' ')} {value:.6g}")
+    return ", ".join(words)
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, Event):
         return value.to_dict()

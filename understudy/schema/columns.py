@@ -63,6 +63,11 @@ class Facts(BaseModel):
                 stated[fact] = value
         return stated
 
+    def __repr_args__(self) -> list[tuple[str | None, Any]]:
+        """For all of pydantic's reprs: without the values of facts that were read off private rows."""
+        private = set(self.from_data()) - {"kind"}
+        return [(fact, "read off the rows" if fact in private else value) for fact, value in self.facts().items()]
+
     def from_data(self) -> list[str]:
         """The facts that were read off the rows."""
         if isinstance(self.source, dict):

@@ -11,10 +11,12 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, field_validator, model_validator
 
 from understudy.errors import SchemaError
+from understudy.notebook import card
 from understudy.schema import text as schema_text
 from understudy.schema.columns import KINDS, Column, Facts
 from understudy.schema.fields import Source, Whole, Words, is_text
 from understudy.schema.problems import RefusalError, sentences, shown
+from understudy.schema.shown import HIDDEN, column_words
 
 OWN_FACTS = ("rows", "label", "missing_values")
 
@@ -106,6 +108,25 @@ class Schema(BaseModel):
         facts = [self.format, self._own_facts(), [[name, column.facts()] for name, column in self.columns.items()]]
         canonical = json.dumps(facts, sort_keys=True, separators=(",", ":"), default=_json_value)
         return hashlib.sha256(canonical.encode()).hexdigest()
+
+    def __repr_args__(self) -> list[tuple[str | None, Any]]:
+        """For all of pydantic's reprs: counts, since a draft's bounds and values were read off private rows."""
+        private = {fact for column, fact in self.unconfirmed() if column is None}
+        own = [(fact, getattr(self, fact)) for fact in ("rows", "label") if fact not in private]
+        return [("columns", len(self.columns)), *own, ("unconfirmed", len(self.unconfirmed()))]
+
+    def _repr_html_(self) -> str:
+        open_facts = self.unconfirmed()
+        private = {fact for column, fact in open_facts if column is None}
+        own = [(fact, HIDDEN if fact in private else value) for fact, value in self._own_facts().items()]
+        notes = [f"{len(open_facts)} facts were read off the rows: fit refuses them until they are confirmed."]
+        return card(
+            "Schema",
+            own,
+            headings=("column", "kind", "facts"),
+            rows=[(name, column.kind, column_words(column)) for name, column in self.columns.items()],
+            notes=notes if open_facts else (),
+        )
 
     def _own_facts(self) -> dict[str, Any]:
         return {fact: getattr(self, fact) for fact in OWN_FACTS if getattr(self, fact) not in (None, ())}

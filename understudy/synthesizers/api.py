@@ -14,11 +14,13 @@ import numpy as np
 import pandas as pd
 
 from understudy.errors import OptionError, SchemaError
+from understudy.notebook import card
 from understudy.privacy import Budget, BudgetFile, Streams, default_delta
 from understudy.privacy.budget_file import fit_delta
 from understudy.privacy.certificate import Certificate
 from understudy.progress import Progress, silent
 from understudy.schema import Schema
+from understudy.schema.shown import column_words
 from understudy.synthesizers import auto, model_file
 from understudy.table.frame import frame
 from understudy.table.read import check_names, read_table
@@ -28,6 +30,7 @@ from understudy.table.table import Table
 METHODS = {
     "mixture": "understudy.synthesizers.mixture.method",
     "independent": "understudy.synthesizers.independent",
+    "dp-vae": "understudy.synthesizers.dp_vae",
 }
 DEFAULT_METHOD = auto.NAME
 
@@ -96,6 +99,20 @@ class Model:
     def __repr__(self) -> str:
         c = self.certificate
         return f"Model({self.method}, {len(self.schema.modelled)} columns, epsilon {c.epsilon:.4g}, delta {c.delta:g})"
+
+    def _repr_html_(self) -> str:
+        return card(
+            f"Model ({self.method})",
+            [
+                ("guarantee", f"epsilon {self.certificate.epsilon:.4g}, delta {self.certificate.delta:g}"),
+                ("rows", f"about {self.rows:,}, as released with noise"),
+                ("label", self.schema.label or "none"),
+                ("settings", ", ".join(f"{name}={value}" for name, value in self.config.items()) or "none"),
+            ],
+            headings=("column", "kind", "public facts"),
+            rows=[(name, column.kind, column_words(column)) for name, column in self.schema.columns.items()],
+            notes=[self.certificate.statement()],
+        )
 
 
 def method_module(name: str) -> ModuleType:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from understudy.notebook import card
 from understudy.schema import Schema
 from understudy.table.codec import CLIPPED
 from understudy.table.read import RAGGED, Finding, check_names, codecs, encoded_blocks, told
@@ -21,7 +22,7 @@ from understudy.table.written import written_whole
 MOST_WRITTEN = 10_000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CheckResult:
     """Findings by (column, rule); the column is None for whole rows. Computed from private rows: for the steward."""
 
@@ -35,6 +36,17 @@ class CheckResult:
     def lines(self) -> list[str]:
         """One sentence a finding: where and why, never what."""
         return [told(name, rule, found) for (name, rule), found in self.findings.items()]
+
+    def __repr__(self) -> str:
+        return f"CheckResult({'fits' if self.fits else 'does not fit'}; lines() has the findings)"
+
+    def _repr_html_(self) -> str:
+        return card(
+            "The table fits its schema" if self.fits else "The table does not fit its schema",
+            headings=("finding",),
+            rows=[(line,) for line in self.lines()],
+            notes=["Computed from private rows: for the data steward alone."],
+        )
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,9 @@ from typing import NoReturn
 import numpy as np
 
 from understudy.errors import DataError
+from understudy.notebook import card
 from understudy.schema import Schema
+from understudy.schema.shown import column_words
 from understudy.table.codec import codec
 
 
@@ -59,6 +61,15 @@ class Table:
 
     def __repr__(self) -> str:
         return f"Table(private rows of {len(self._codes)} columns: {', '.join(self._codes)})"
+
+    def _repr_html_(self) -> str:
+        columns = self.schema.modelled
+        return card(
+            "Table",
+            headings=("column", "kind", "public facts"),
+            rows=[(name, column.kind, column_words(column)) for name, column in columns.items()],
+            notes=["Private rows: neither they nor their number are shown."],
+        )
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a Table holds private rows and cannot be pickled or copied; read it again where it is needed")

@@ -1,0 +1,40 @@
+"""Public facts in a few words, for people. What was read off the rows and not confirmed is named, never shown."""
+
+from typing import Any
+
+from understudy.schema.columns import Facts
+
+HIDDEN = "read off the rows, to be confirmed"
+LONGEST = 6  # values that are listed one by one
+
+
+def column_words(column: Facts) -> str:
+    """A column's facts.
+
+    >>> from understudy.schema import Integer
+    >>> column_words(Integer(low=0, high=9, missing=True))
+    '0 to 9, may be missing'
+    >>> column_words(Integer(low=0, high=9, source={"high": "data"}))
+    'low 0, high: read off the rows, to be confirmed'
+    """
+    facts, private = column.facts(), set(column.from_data())
+    facts.pop("kind")
+    words = []
+    if "low" in facts and not private & {"low", "high"}:
+        words.append(f"{facts.pop('low')} to {facts.pop('high')}")
+    for fact, value in facts.items():
+        if fact in private:
+            continue
+        words.append("may be missing" if fact == "missing" else _fact(fact, value))
+    open_facts = [fact for fact in facts if fact in private]
+    if open_facts:
+        words.append(f"{', '.join(open_facts)}: {HIDDEN}")
+    return ", ".join(words)
+
+
+def _fact(fact: str, value: Any) -> str:
+    if value is True:
+        return fact.replace("_", " ")
+    if isinstance(value, tuple | list):
+        return f"{len(value)} {fact}" if len(value) > LONGEST else f"{fact} {', '.join(map(str, value))}"
+    return f"{fact.replace('_', ' ')} {value}"
