@@ -10,10 +10,10 @@ from understudy.errors import UnderstudyError
 from understudy.schema import Schema
 
 if TYPE_CHECKING:
-    from understudy.comparison.choose import choose
-    from understudy.comparison.compare import compare
-    from understudy.comparison.comparison import Comparison
-    from understudy.comparison.simulate import simulate
+    from understudy.comparison.choice import choose
+    from understudy.comparison.result import Comparison
+    from understudy.comparison.runs import compare
+    from understudy.comparison.simulated import simulate
     from understudy.evaluation.suite import evaluate
     from understudy.privacy import Budget
     from understudy.privacy.budget_file import BudgetFile
@@ -45,15 +45,15 @@ _HOMES = {
     "Budget": "understudy.privacy",
     "BudgetFile": "understudy.privacy.budget_file",
     "Certificate": "understudy.privacy.certificate",
-    "Comparison": "understudy.comparison.comparison",
+    "Comparison": "understudy.comparison.result",
     "Model": "understudy.synthesizers.api",
-    "choose": "understudy.comparison.choose",
-    "compare": "understudy.comparison.compare",
+    "choose": "understudy.comparison.choice",
+    "compare": "understudy.comparison.runs",
     "evaluate": "understudy.evaluation.suite",
     "fit": "understudy.synthesizers.api",
     "load": "understudy.synthesizers.api",
     "read_table": "understudy.table.read",
-    "simulate": "understudy.comparison.simulate",
+    "simulate": "understudy.comparison.simulated",
     "Table": "understudy.table.table",
 }
 

@@ -3,9 +3,9 @@
 import statistics
 from collections.abc import Callable, Sequence
 
-from understudy.comparison.comparison import Comparison
 from understudy.comparison.grid import HEADLINES, QUALITY, Cell, gap_of, measured, shown_epsilon
 from understudy.comparison.recommend import Verdict
+from understudy.comparison.result import Comparison
 from understudy.report import Compared, Cost, Curve, Grid, Point, TradeOff, comparison_report
 from understudy.report.words import number, question, title
 
@@ -92,7 +92,7 @@ def _verdicts(verdicts: Sequence[Verdict]) -> Grid:
     rows = []
     for one in verdicts:
         tied = [standing.method for standing in one.tied]
-        ahead = "-" if one.after is None else f"{one.lead:.3f} ahead of {one.after.method}"
+        ahead = "-" if one.after is None else f"by {one.lead:.3f} over {one.after.method}"
         who = one.best.method if len(tied) == 1 else f"tie: {', '.join(tied)}"
         rows.append((shown_epsilon(one.epsilon), who, f"{one.best.gap:.3f}", ahead))
     headings = ("epsilon", "best", "falls short by", "lead")
@@ -134,8 +134,8 @@ def _summary(found: Comparison, names: Sequence[str]) -> Grid:
     for name in names:
         known = [cell.figures[name].reference for cell in found.results if cell.ok and name in cell.figures]
         known = [value for value in known if value is not None]
-        fresh.append(number(statistics.fmean(known)) if known else "-")
-    rows.append(("fresh real rows", "", "", number(0.0), *fresh))
+        fresh.append(f"{statistics.fmean(known):.3f}" if known else "-")
+    rows.append(("fresh real rows", "", "", "0.000", *fresh))
     headings = ("method", "epsilon", "ended", "falls short by", *titles)
     return Grid(headings=headings, rows=tuple(rows), numbers=headings[1:])
 
@@ -143,7 +143,7 @@ def _summary(found: Comparison, names: Sequence[str]) -> Grid:
 def _plus_minus(mean: float, spread: float) -> str:
     if mean != mean:
         return "-"
-    return number(mean) if spread != spread else f"{number(mean)} ± {number(spread)}"
+    return f"{mean:.3f}" if spread != spread else f"{mean:.3f} ± {spread:.3f}"
 
 
 def _cells(found: Comparison, names: Sequence[str]) -> Grid:
@@ -151,7 +151,8 @@ def _cells(found: Comparison, names: Sequence[str]) -> Grid:
     rows = []
     for cell in found.results:
         values = [cell.figures[name].value if name in cell.figures else None for name in names]
-        figures = map(number, (gap_of(cell, counted), *values, cell.fit_seconds, cell.peak_megabytes))
+        figures = ["-" if value is None else f"{value:.3f}" for value in (gap_of(cell, counted), *values)]
+        figures += [number(cell.fit_seconds), number(cell.peak_megabytes)]
         rows.append((cell.method, shown_epsilon(cell.epsilon), str(cell.repeat + 1), *figures, cell.status))
     titles = tuple(title(name) for name in names)
     headings = ("method", "epsilon", "repeat", "falls short by", *titles, "seconds", "MB", "ended")

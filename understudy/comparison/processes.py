@@ -73,7 +73,7 @@ def run_cells(
 
 def _start(job: Job, header: dict[str, Any], rows: bytes) -> _Running:
     process = subprocess.Popen(
-        [sys.executable, "-m", "understudy.comparison.worker"],
+        [sys.executable, "-c", "from understudy.comparison.worker import main; main()"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,  # tracebacks of libraries may hold values

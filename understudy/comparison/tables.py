@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from understudy.comparison.simulate import simulated_codes
+from understudy.comparison.simulated import simulated_codes
 from understudy.errors import DataError, OptionError, SchemaError
 from understudy.evaluation.inputs import column_facts
 from understudy.evaluation.view import View

@@ -1,4 +1,4 @@
-"""One cell in a process of its own: `python -m understudy.comparison.worker` reads a job and rows from standard input.
+"""One cell in a process of its own, which reads a job and rows from standard input.
 
 Figures go back as one line of JSON. Nothing else is said: libraries' warnings and tracebacks may hold values.
 """
@@ -130,7 +130,3 @@ def _place(error: Exception) -> str:
         if PACKAGE in Path(frame.filename).parents:
             place = f"{Path(frame.filename).relative_to(PACKAGE.parent).as_posix()}, line {frame.lineno}"
     return place
-
-
-if __name__ == "__main__":
-    main()

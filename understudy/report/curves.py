@@ -1,7 +1,7 @@
 """Curves and bars that compare methods: each has a dash and a mark of its own, so that nobody needs its colour."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from understudy.report.compared import Cost, Curve, Point, TradeOff
 from understudy.report.markup import Html, tag
@@ -29,16 +29,24 @@ def trade_off(shown: TradeOff, methods: Sequence[str]) -> Html:
         height = up(shown.fresh)
         line = {"x1": LEFT, "x2": WIDTH - RIGHT, "y1": height, "y2": height}
         parts.append(tag("line", **line, stroke="var(--ink)", stroke_width=1.2, stroke_dasharray="1 3"))
-        near_top = height < TOP + 16
-        words = {"x": WIDTH - RIGHT, "y": height + 13 if near_top else height - 4, "text_anchor": "end"}
-        parts.append(tag("text", "fresh real rows", **words, class_="faint"))
     # Marks of different methods at one epsilon stand side by side, or whiskers would hide each other.
     step = min(5.0, 24.0 / max(len(methods), 1))
     for curve in shown.curves:
         at = methods.index(curve.method)
         parts.append(_curve(curve, at, places, up, shift=(at - (len(methods) - 1) / 2) * step))
+    if shown.fresh is not None:
+        parts.append(_fresh_label(shown, up))
     box = f"0 0 {WIDTH:.0f} {HEIGHT:.0f}"
     return tag("svg", tag("title", shown.heading), parts, viewBox=box, role="img", aria_label=shown.heading)
+
+
+def _fresh_label(shown: TradeOff, up: Callable[[float], float]) -> Html:
+    """Written at the end of its line where the curves are further away, on top of them."""
+    height = up(shown.fresh)
+    ends = [[up(curve.points[end].mean) for curve in shown.curves] for end in (0, -1)]
+    left, right = (min(abs(other - height) for other in places) for places in ends)
+    place = {"x": LEFT + 4, "text_anchor": "start"} if left > right else {"x": WIDTH - RIGHT, "text_anchor": "end"}
+    return tag("text", "fresh real rows", **place, y=height + (13 if height < TOP + 16 else -4), class_="faint over")
 
 
 def across(epsilons: Sequence[float], left: float, right: float) -> dict[float, float]:
@@ -86,7 +94,7 @@ def _range(shown: TradeOff) -> tuple[float, float]:
     return (0.0 if 0 < low < 0.5 * high else low), high
 
 
-def _axes(ticks: Sequence[float], up) -> list[Html]:
+def _axes(ticks: Sequence[float], up: Callable[[float], float]) -> list[Html]:
     parts = []
     for tick in ticks:
         height = up(tick)
@@ -110,7 +118,7 @@ def _epsilon_axis(places: dict[float, float]) -> list[Html]:
     return parts
 
 
-def _curve(curve: Curve, at: int, places: dict[float, float], up, *, shift: float) -> Html:
+def _curve(curve: Curve, at: int, places: dict[float, float], up: Callable[[float], float], *, shift: float) -> Html:
     colour = method_colour(at)
     finite = [point for point in curve.points if math.isfinite(point.epsilon)]
     path = "".join(

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from understudy import __version__
-from understudy.comparison.comparison import Comparison, Setting
 from understudy.comparison.grid import Cell, Job, jobs_of
 from understudy.comparison.processes import Question, run_cells
+from understudy.comparison.result import Comparison, Setting
 from understudy.comparison.state import open_state
 from understudy.comparison.tables import HELD_BACK, check_holdout, split_rows
 from understudy.errors import OptionError
@@ -121,9 +121,7 @@ def check_methods(
         if name not in modules:
             if name != auto.NAME:
                 api.method_module(name)
-            raise OptionError(
-                f"options are given for method {name!r}, which is not compared; add it, or leave them out"
-            )
+            raise OptionError(f"options are given for {name!r}, which takes none or is not compared; leave them out")
         api.make_config(modules[name], chosen)
     return names, given
 

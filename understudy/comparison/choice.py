@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from understudy.comparison.compare import check_methods
-from understudy.comparison.simulate import simulated_codes
+from understudy.comparison.runs import check_methods
+from understudy.comparison.simulated import simulated_codes
 from understudy.errors import BudgetError, OptionError, SchemaError
 from understudy.evaluation.choices import column_sets
 from understudy.privacy import (
