@@ -182,12 +182,13 @@ def _critic_gradient(
             return -score(game, critic, row[None])[0] + game.penalty * (steepness - 1) ** 2
 
         clipped = ghost.clipped_sum_by_example(one, critic, (real, mixed), present, clip=numbers.clip)
-    else:
-        clipped = ghost.clipped_sum(real_loss, critic, real, present, clip=numbers.clip)
-    everyone = jnp.ones(len(fake), dtype=jnp.float32)
-    against = ghost.clipped_sum(fake_loss, critic, fake, everyone, clip=numbers.clip)
-    noisy = numbers.noisy_mean(clipped, noise_key)
-    return jax.tree.map(lambda real, fake_sum: real + fake_sum / len(fake), noisy, against)
+        against = jax.grad(lambda critic: jnp.mean(fake_loss(critic, fake, nets.untapped)))(critic)
+        noisy = numbers.noisy_mean(clipped, noise_key)
+        return jax.tree.map(jnp.add, noisy, against)
+    against = jax.grad(lambda critic: jnp.mean(fake_loss(critic, fake, nets.untapped)))(critic)
+    center = jax.tree.map(jnp.negative, against)
+    clipped = ghost.clipped_sum(real_loss, critic, real, present, clip=numbers.clip, center=center)
+    return numbers.noisy_mean(clipped, noise_key)
 
 
 def _without_frozen(game: Game, layers: nets.Params) -> nets.Params:

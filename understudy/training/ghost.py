@@ -11,14 +11,15 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from understudy.training.nets import Tap
 
 # loss(params, batch, tap) -> one loss for each example; every parameter is used through tapped dense layers alone.
 Loss = Callable[[Any, Any, Tap], jax.Array]
 
-ROUNDING = 2e-5  # of a squared norm in float32, generously
-TINY = 1e-30
+EPSILON = float(np.finfo(np.float32).eps)
+SMALLEST = float(np.finfo(np.float32).tiny)  # squares below this are lost
 
 
 class _Recorder:
@@ -28,29 +29,35 @@ class _Recorder:
         self.taps = taps
         self.names: list[str] = []
         self.inputs: list[jax.Array] = []
-        self.shapes: list[jax.Array] = []
+        self.outputs: list[jax.Array] = []
 
     def __call__(self, name: str, x: jax.Array, y: jax.Array) -> jax.Array:
         place = len(self.names)
         self.names.append(name)
         self.inputs.append(x)
-        self.shapes.append(y)
+        self.outputs.append(y)
         return y if self.taps is None else y + self.taps[place]
 
 
+Layers = dict[str, dict[str, jax.Array]]
+
+
 def clipped_sum(
-    loss: Loss, params: dict[str, dict[str, jax.Array]], batch: Any, present: jax.Array, *, clip: float
-) -> dict[str, dict[str, jax.Array]]:
+    loss: Loss, params: Layers, batch: Any, present: jax.Array, *, clip: float, center: Layers | None = None
+) -> Layers:
     """The sum over present examples of their gradients, each scaled down to a joint L2 norm of at most `clip`.
 
     `params` holds dense layers ({"w", "b"}) by name; `present` is 0 for padding. One norm for all layers together:
     clipping tensors one by one would let an example move the sum by sqrt(layers) times as much. An example whose
-    gradient is not finite counts as zero, since a NaN would tell that it took part.
+    gradient is not finite, or too large to be measured, counts as zero, since a NaN would tell that it took part.
+    `center`: what is subtracted from every example's gradient before it is clipped (and not added again); it may
+    depend on released values alone.
 
     Guarantee: adding or removing an example moves the result by at most `clip` in L2, provided that the loss of an
-    example depends on no other example.
+    example depends on no other example, nor on its place in the batch unless through secret draws that are alike and
+    independent for all places (then a joining row changes who gets which draw, and no distribution).
     """
-    names, shapes = _taps_of(loss, params, batch)
+    names, shapes = _taps_of(loss, params, batch, len(present))
 
     def total(taps: list[jax.Array]) -> tuple[jax.Array, list[jax.Array]]:
         recorder = _Recorder(taps)
@@ -58,56 +65,82 @@ def clipped_sum(
 
     taps = [jnp.zeros(shape.shape, shape.dtype) for shape in shapes]
     deltas, inputs = jax.grad(total, has_aux=True)(taps)
-    factor, finite = _factors(names, inputs, deltas, present, clip)
-    sums: dict[str, dict[str, jax.Array]] = {
-        name: {key: jnp.zeros_like(value) for key, value in layer.items()} for name, layer in params.items()
-    }
+    factor, finite = _factors(names, inputs, deltas, present, clip, center)
+    sums: Layers = {}
     for name, x, d in zip(names, inputs, deltas, strict=True):
         # Zero times NaN is NaN: what does not count must be taken out, not scaled.
         x, d = jnp.where(finite, x, 0.0), jnp.where(finite, d, 0.0) * factor
-        sums[name] = {"w": sums[name]["w"] + x.T @ d, "b": sums[name]["b"] + d.sum(axis=0)}
-    return sums
+        use = {"w": x.T @ d, "b": d.sum(axis=0)}
+        sums[name] = jax.tree.map(jnp.add, sums[name], use) if name in sums else use
+    if center is not None:
+        weight = factor.sum()
+        sums = {name: jax.tree.map(lambda s, c: s - weight * c, sums[name], center[name]) for name in sums}
+    return {name: sums[name] for name in params}
 
 
-def _taps_of(loss: Loss, params: Any, batch: Any) -> tuple[list[str], list[jax.Array]]:
+def _taps_of(loss: Loss, params: Any, batch: Any, examples: int) -> tuple[list[str], list[jax.Array]]:
     """Which layers the loss uses, in order, and the shapes of their outputs; nothing is computed."""
     recorder = _Recorder(None)
 
-    def outputs() -> list[jax.Array]:
-        loss(params, batch, recorder)
-        return recorder.shapes
+    def outputs() -> tuple[jax.Array, list[jax.Array]]:
+        return loss(params, batch, recorder), recorder.outputs
 
-    shapes = jax.eval_shape(outputs)
+    losses, shapes = jax.eval_shape(outputs)
     unused = sorted(set(params) - set(recorder.names))
     unknown = sorted(set(recorder.names) - set(params))
     if unused or unknown:
         raise ValueError(f"layers must be used through their taps: unused {unused}, unknown {unknown}")
+    # A mean over the batch, or one row shared by all, would mix examples that are clipped one by one.
+    if losses.shape != (examples,):
+        raise ValueError(f"the loss must have shape {(examples,)}, one number for each example; got {losses.shape}")
+    for name, shape in zip(recorder.names, shapes, strict=True):
+        if shape.ndim != 2 or len(shape) != examples:
+            raise ValueError(f"layer {name} must have one row for each of {examples} examples, got {shape.shape}")
     return recorder.names, shapes
 
 
 def _factors(
-    names: list[str], inputs: list[jax.Array], deltas: list[jax.Array], present: jax.Array, clip: float
+    names: list[str],
+    inputs: list[jax.Array],
+    deltas: list[jax.Array],
+    present: jax.Array,
+    clip: float,
+    center: Layers | None,
 ) -> tuple[jax.Array, jax.Array]:
     """By what each example is scaled, and whether its gradient is finite; both as columns."""
     squared = jnp.zeros_like(present)
     for name in dict.fromkeys(names):
         uses = [place for place, other in enumerate(names) if other == name]
+        x, d = [inputs[place] for place in uses], [deltas[place] for place in uses]
         sizes = jnp.zeros_like(present)
-        for first in uses:
-            for second in uses:
-                if second < first:
-                    continue
-                alike = jnp.sum(inputs[first] * inputs[second], axis=1) + 1.0  # 1 for the bias
-                product = alike * jnp.sum(deltas[first] * deltas[second], axis=1)
-                squared += product if first == second else 2.0 * product
-                if first == second:
-                    sizes += jnp.sqrt(product)
-        # Where uses nearly cancel, rounding is as large as the uses themselves: the margin keeps the bound true.
-        squared += ROUNDING * sizes**2
+        for first in range(len(uses)):
+            # Squares that are lost to underflow are less than this; without it a huge input times a tiny d would pass.
+            lost = d[first].shape[1] * SMALLEST
+            own = (_dot(x[first], x[first]) + 1.0) * (_dot(d[first], d[first]) + lost)  # 1 for the bias
+            sizes += jnp.sqrt(own)
+            squared += own
+            for second in range(first):
+                squared += 2.0 * (_dot(x[first], x[second]) + 1.0) * _dot(d[first], d[second])
+        if center is not None:
+            weights, bias = center[name]["w"], center[name]["b"]
+            size = _squares(weights[None])[0] + _squares(bias[None])[0]
+            along = sum(_dot(x[use] @ weights + bias, d[use]) for use in range(len(uses)))
+            squared += size - 2.0 * along
+            sizes += jnp.sqrt(size)
+        # Sums of n products err by less than n EPSILON of their terms' sizes, in whatever order they are taken (Higham
+        # 2002, section 3.1). It matters where uses nearly cancel: there the error is as large as what is left.
+        squared += (x[0].shape[1] + d[0].shape[1] + 16) * EPSILON * sizes**2
     finite = jnp.isfinite(squared)
-    norm = jnp.sqrt(jnp.maximum(jnp.where(finite, squared, 0.0), 0.0))
-    factor = jnp.where(finite, jnp.minimum(1.0, clip / jnp.maximum(norm, TINY)), 0.0) * present
-    return factor[:, None], finite[:, None]
+    return _factor(squared, finite, present, clip)[:, None], finite[:, None]
+
+
+def _dot(first: jax.Array, second: jax.Array) -> jax.Array:
+    return jnp.sum(first * second, axis=1)
+
+
+def _factor(squared: jax.Array, finite: jax.Array, present: jax.Array, clip: float) -> jax.Array:
+    norm = jnp.sqrt(jnp.maximum(jnp.where(finite, squared, 0.0), SMALLEST))
+    return jnp.where(finite, jnp.minimum(1.0, clip / norm), 0.0) * present
 
 
 def clipped_sum_by_example(
@@ -118,11 +151,9 @@ def clipped_sum_by_example(
     Guarantee: as for `clipped_sum`; nothing is asked of the network.
     """
     gradients = jax.vmap(jax.grad(loss_of_one), in_axes=(None, 0))(params, batch)
-    leaves = jax.tree.leaves(gradients)
-    squared = sum(jnp.sum(leaf.reshape(len(present), -1) ** 2, axis=1) for leaf in leaves)
+    squared = sum(_squares(leaf) for leaf in jax.tree.leaves(gradients))
     finite = jnp.isfinite(squared)
-    norm = jnp.sqrt(jnp.where(finite, squared, 0.0) * (1 + ROUNDING))
-    factor = jnp.where(finite, jnp.minimum(1.0, clip / jnp.maximum(norm, TINY)), 0.0) * present
+    factor = _factor(squared, finite, present, clip)
 
     def scaled(leaf: jax.Array) -> jax.Array:
         shape = (-1,) + (1,) * (leaf.ndim - 1)
@@ -130,3 +161,14 @@ def clipped_sum_by_example(
         return jnp.tensordot(factor, kept, axes=1)
 
     return jax.tree.map(scaled, gradients)
+
+
+def _squares(leaf: jax.Array) -> jax.Array:
+    """Sums of squares by example, rounded upwards: in two stages, so that the error grows with the root of the size."""
+    flat = leaf.reshape(len(leaf), -1)
+    count = flat.shape[1]
+    width = max(int(np.sqrt(count)), 1)
+    padded = jnp.pad(flat, ((0, 0), (0, -count % width))).reshape(len(leaf), -1, width)
+    # Without the barrier the compiler makes one long sum of the two.
+    parts = jax.lax.optimization_barrier(jnp.sum(padded**2, axis=2))
+    return jnp.sum(parts, axis=1) * (1 + (2 * width + 16) * EPSILON) + count * SMALLEST
