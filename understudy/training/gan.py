@@ -53,7 +53,8 @@ def start(
     critic_key, generator_key = jax.random.split(jax.random.key(seed))
     generator = nets.init(game.generator, generator_key)
     if decoder is not None:
-        generator[len(generator) - game.frozen :] = decoder
+        first = len(generator) - game.frozen
+        generator = [*_near_identity(generator[:first]), *decoder]
     elif bias is not None:
         generator[-1]["b"] = jnp.asarray(bias)
     critic = nets.named(nets.init(game.critic, critic_key))
@@ -67,6 +68,23 @@ def start(
         "step": jnp.zeros((), dtype=jnp.int32),
         "label_logits": jnp.zeros(1) if label_shares is None else jnp.log(jnp.maximum(jnp.asarray(label_shares), 1e-6)),
     }
+
+
+def _near_identity(layers: nets.Params) -> nets.Params:
+    """Layers that start by handing on what they are given, where a hidden layer is wide enough for it.
+
+    A decoder of codes that look normal makes good rows of plain noise already: the game goes on from there. A leaky unit
+    and its mirror image add up to (1 + leak) times their input.
+    """
+    if len(layers) != 2 or layers[0]["w"].shape[0] != layers[1]["w"].shape[1]:
+        return layers
+    size, hidden = layers[0]["w"].shape
+    if hidden < 2 * size:
+        return layers
+    eye = jnp.eye(size, dtype=jnp.float32)
+    first = layers[0]["w"].at[:, : 2 * size].set(jnp.concatenate([eye, -eye], axis=1))
+    second = jnp.zeros_like(layers[1]["w"]).at[: 2 * size].set(jnp.concatenate([eye, -eye]) / (1 + nets.LEAK))
+    return [layers[0] | {"w": first}, layers[1] | {"w": second}]
 
 
 def _optimisers(game: Game) -> tuple[optax.GradientTransformation, optax.GradientTransformation]:

@@ -25,25 +25,34 @@ MOST_CLASSES = 64
 
 @dataclass(frozen=True)
 class Phase:
-    """A stretch of private steps: expected batch (None: by rule), steps, and its share of the budget."""
+    """A stretch of private steps: expected batch (None: by rule), steps, its share of the budget, its clip norm."""
 
     batch: int | None
     steps: int
     share: float
+    clip: float
 
 
 @dataclass(frozen=True)
 class Plans:
-    """The noise of the one-way tables, and one plan of steps a phase."""
+    """The noise of the one-way tables, one plan of steps a phase, and the noise of further releases."""
 
     one_way_multiplier: float
     phases: "tuple[DpSgd, ...]"
+    release_multipliers: tuple[float, ...] = ()
 
 
 def make_plans(
-    schema: Schema, budget: Budget, *, one_way_share: float, phases: tuple[Phase, ...], clip: float
+    schema: Schema,
+    budget: Budget,
+    *,
+    one_way_share: float,
+    phases: tuple[Phase, ...],
+    releases: tuple[tuple[int, float], ...] = (),
 ) -> Plans:
     """Splits one budget over the one-way tables and the phases, by shares of 1/z^2, and finds all noise together.
+
+    releases: (count, share) of further Gaussian releases, `count` of one kind each.
 
     T steps at sampling rate q with noise z weigh about q^2 T / z^2, the limit of many small steps, which is what the
     shares are of; the calibration itself is exact. Everything here is public.
@@ -52,18 +61,21 @@ def make_plans(
 
     rates = tuple(_rate(schema.rows, phase.batch) for phase in phases)
     shapes = tuple((rate, phase.steps, phase.share) for rate, phase in zip(rates, phases, strict=True))
-    noise = _noise(budget, one_way_share, shapes)
+    # A Gaussian release of all rows is a step that samples every row.
+    repeated = tuple((1.0, count, share) for count, share in releases)
+    noise = _noise(budget, one_way_share, shapes + repeated)
     plans = tuple(
         DpSgd(
             rate=rate,
             steps=steps,
-            clip=clip,
+            clip=phase.clip,
             noise_multiplier=_multiplier(noise, rate, steps, share),
             expected_batch=rate * schema.rows,
         )
-        for rate, steps, share in shapes
+        for (rate, steps, share), phase in zip(shapes, phases, strict=True)
     )
-    return Plans(_multiplier(noise, 1.0, 1, one_way_share), plans)
+    multipliers = tuple(_multiplier(noise, *shape) for shape in repeated)
+    return Plans(_multiplier(noise, 1.0, 1, one_way_share), plans, multipliers)
 
 
 def _rate(rows: int, batch: int | None) -> float:

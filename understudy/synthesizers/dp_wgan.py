@@ -1,0 +1,83 @@
+"""DP-WGAN (Frigerio et al.): a GAN on encoded rows whose critic learns by DP-SGD; the generator is released."""
+
+from dataclasses import dataclass
+
+from understudy.privacy import Budget, Ledger, Streams
+from understudy.progress import Progress
+from understudy.schema import Schema
+from understudy.synthesizers.neural.gan_options import GanOptions
+from understudy.synthesizers.neural.plans import Phase, Plans, check_size, make_plans, widest
+from understudy.synthesizers.neural.released import Released
+from understudy.table.table import Table
+
+NAME = "dp-wgan"
+SUMMARY = "Wasserstein GAN on encoded rows, critic trained by DP-SGD"
+
+__all__ = ["NAME", "SUMMARY", "Config", "Released", "check", "train"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(GanOptions):
+    """Public settings. The defaults need no tuning; see GanOptions."""
+
+    loss: str = "wgan"
+
+
+def check(config: Config, schema: Schema, budget: Budget) -> None:
+    """Refuses what cannot work, from public facts alone."""
+    _plan(config, schema, budget)
+
+
+def _plan(config: Config, schema: Schema, budget: Budget) -> Plans:
+    check_size(config.parameters(widest(schema)), "critic_hidden or generator_hidden")
+    phase = Phase(config.batch, config.steps, 1 - config.one_way_share, config.clip)
+    return make_plans(schema, budget, one_way_share=config.one_way_share, phases=(phase,))
+
+
+def train(
+    config: Config, schema: Schema, table: Table, budget: Budget, *, streams: Streams, progress: Progress
+) -> tuple[Released, Ledger]:
+    """Releases one-way tables, then plays the game on rows coded by them.
+
+    Charges: a Gaussian for all one-way tables (`release_layout`); `plan.event` for all steps of the critic
+    (`loop.run`, `gan.make_step`), those after a kept checkpoint as well. The generator sees the critic's released
+    weights alone, the correction of the marginals released values alone.
+    """
+    return train_gan(config, _plan(config, schema, budget), schema, table, budget, False, streams, progress)
+
+
+def train_gan(
+    config: GanOptions,
+    plans: Plans,
+    schema: Schema,
+    table: Table,
+    budget: Budget,
+    conditional: bool,
+    streams: Streams,
+    progress: Progress,
+) -> tuple[Released, Ledger]:
+    """The game with or without labels; charges as `train` says."""
+    from understudy.synthesizers.neural.adversarial import play
+    from understudy.synthesizers.neural.correction import correct_marginals
+    from understudy.synthesizers.neural.rows import coarse_rows, release_layout
+
+    ledger = Ledger(budget)
+    progress("counting columns", 0.0)
+    layout = release_layout(table, schema, noise_multiplier=plans.one_way_multiplier, streams=streams, ledger=ledger)
+    (plan,) = plans.phases
+    ledger.charge(plan.event, f"{plan.steps} steps of the critic")
+    played = play(
+        config,
+        plan,
+        layout,
+        coarse_rows(table, layout),
+        conditional=conditional,
+        streams=streams,
+        progress=progress,
+        stage="training",
+    )
+    generators = played.generators
+    if config.correct_marginals:
+        generators = correct_marginals(generators, layout, seed=streams.init)
+    rows = round(layout.one_way.total)
+    return Released(schema, generators, layout.groups, layout.one_way.counts, rows, played.trajectory), ledger

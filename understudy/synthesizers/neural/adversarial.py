@@ -1,0 +1,112 @@
+"""Trains a private GAN on coarse rows, for every method that plays this game."""
+
+from collections import deque
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from understudy.privacy import Streams
+from understudy.progress import Progress
+from understudy.synthesizers.neural.gan_options import GanOptions
+from understudy.synthesizers.neural.released import Generator
+from understudy.synthesizers.neural.rows import Layout
+from understudy.synthesizers.neural.weights import class_generators, generator_of
+from understudy.training import gan, loop
+from understudy.training.dpsgd import DpSgd
+from understudy.training.nets import Net, Params
+
+FAKES = 1024  # made-up rows a step: they cost no privacy
+AVERAGING = 0.99  # of the generator's weights: what is released is steadier than any one step
+
+
+@dataclass(frozen=True, eq=False)
+class Played:
+    """What a game leaves, all of it covered by the plan's event: generators, and what was kept on the way."""
+
+    generators: list[Generator]
+    trajectory: dict[str, np.ndarray]
+
+
+def play(
+    options: GanOptions,
+    plan: DpSgd,
+    layout: Layout,
+    codes: np.ndarray,
+    *,
+    conditional: bool = False,
+    decoder: tuple[Net, Params] | None = None,
+    streams: Streams,
+    progress: Progress,
+    stage: str,
+) -> Played:
+    """The critic's steps are `plan`'s, charged by the caller; the generator's need no charge.
+
+    conditional: the generator is told the label, drawn from the released shares. decoder: a released network that turns
+    the generator's output into rows, and is not trained here.
+    """
+    game = make_game(options, layout, conditional=conditional, decoder=None if decoder is None else decoder[0])
+    label_shares = layout.shares[game.label] if conditional else None
+    state = gan.start(
+        game,
+        streams.init,
+        bias=layout.blocks.logits_of(layout.shares),
+        decoder=None if decoder is None else decoder[1],
+        label_shares=label_shares,
+    )
+    kept: deque[Any] = deque(maxlen=options.checkpoints)
+    state = loop.run(
+        plan,
+        gan.make_step(game),
+        state,
+        codes,
+        streams=streams,
+        progress=progress,
+        stage=stage,
+        keep=(lambda _, state: kept.append((state["average"], state["critic"]))) if options.checkpoints else None,
+    )
+    if conditional:
+        generators = class_generators(state["average"], game.generator, label_shares)
+    else:
+        generators = [generator_of(state["average"], game.generator)]
+    return Played(generators, _stacked(list(kept)))
+
+
+def make_game(options: GanOptions, layout: Layout, *, conditional: bool, decoder: Net | None) -> gan.Game:
+    blocks = layout.blocks
+    label = layout.place_of(layout.schema.label) if conditional else None
+    inputs = options.latent + (blocks.sizes[label] if label is not None else 0)
+    if decoder is None:
+        generator, frozen = Net.of([inputs, *options.generator_hidden, blocks.width], hidden="relu"), 0
+    else:
+        first = Net.of([inputs, *options.generator_hidden, decoder.sizes[0]])
+        generator, frozen = first + decoder, len(decoder.activations)
+    return gan.Game(
+        blocks=blocks,
+        generator=generator,
+        critic=Net.of([blocks.width, *options.critic_hidden, 1]),
+        latent=options.latent,
+        fakes=FAKES,
+        critic_steps=options.critic_steps,
+        loss=options.loss,
+        critic_rate=options.critic_rate,
+        generator_rate=options.generator_rate,
+        temperature=options.temperature,
+        weight_limit=options.weight_limit,
+        averaging=AVERAGING,
+        frozen=frozen,
+        label=label,
+    )
+
+
+def _stacked(kept: list[tuple[Params, dict[str, Any]]]) -> dict[str, np.ndarray]:
+    """Checkpoints one above the other, oldest first: generator.<layer>.w, critic.<layer>.w and so on."""
+    arrays = {}
+    if kept:
+        for place in range(len(kept[0][0])):
+            for part in ("w", "b"):
+                arrays[f"generator.{place}.{part}"] = np.stack([np.asarray(g[place][part]) for g, _ in kept])
+        for name in kept[0][1]:
+            for part in ("w", "b"):
+                arrays[f"critic.{name}.{part}"] = np.stack([np.asarray(c[name][part]) for _, c in kept])
+    return arrays
