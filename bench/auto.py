@@ -158,20 +158,17 @@ def _score(lines: list[dict[str, Any]], picks: dict[tuple[str, float], str]) -> 
     methods = list(lines[0]["methods"])
     text = ["| figure | lines | auto | " + " | ".join(f"always {method}" for method in methods) + " |"]
     text += ["| --- | ---: | ---: |" + " ---: |" * len(methods)]
-    for name, title in FIGURES.items():
-        told = [line for line in lines if _best(line, name) is not None]
+    comparable = {name: [line for line in lines if _best(line, name) is not None] for name in FIGURES}
+    for name, told in comparable.items():
         hits = sum(_best(line, name) == picks[line["table"], line["epsilon"]] for line in told)
         always = [str(sum(_best(line, name) == method for line in told)) for method in methods]
-        text.append(f"| {title} | {len(told)} | {hits} | {' | '.join(always)} |")
-    for name, title in FIGURES.items():
-        told = [line for line in lines if _best(line, name) is not None]
-        chosen = [line["methods"][picks[line["table"], line["epsilon"]]][name]["mean"] for line in told]
-        fixed = [statistics.fmean(line["methods"][method][name]["mean"] for line in told) for method in methods]
-        text.append(
-            f"| mean {title} | {len(told)} | {statistics.fmean(chosen):.3f} | "
-            + " | ".join(f"{value:.3f}" for value in fixed)
-            + " |"
-        )
+        text.append(f"| {FIGURES[name]} | {len(told)} | {hits} | {' | '.join(always)} |")
+    for name, told in comparable.items():
+        if told:
+            chosen = [line["methods"][picks[line["table"], line["epsilon"]]][name]["mean"] for line in told]
+            fixed = [[line["methods"][method][name]["mean"] for line in told] for method in methods]
+            means = [f"{statistics.fmean(values):.3f}" for values in (chosen, *fixed)]
+            text.append(f"| mean {FIGURES[name]} | {len(told)} | {' | '.join(means)} |")
     return text
 
 
@@ -190,7 +187,7 @@ def picked(lines: list[dict[str, Any]]) -> dict[tuple[str, float], str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--methods", nargs="+", default=METHODS)
+    parser.add_argument("--more", nargs="+", default=(), help=f"methods besides {' and '.join(METHODS)}")
     parser.add_argument("--seeds", nargs="+", type=int, default=SEEDS)
     parser.add_argument("--cells", type=Path, help="a results file whose cells are taken instead of new fits")
     parser.add_argument("--results", type=Path, default=RESULTS)
@@ -198,7 +195,7 @@ def main() -> None:
     if options.cells is not None:
         cells = json.loads(options.cells.read_text())["cells"]
     else:
-        cells = run(tuple(options.methods), tuple(options.seeds), Record(CELLS))
+        cells = run((*METHODS, *options.more), tuple(options.seeds), Record(CELLS))
     lines, when = summarise(cells), date.today().isoformat()
     options.results.mkdir(parents=True, exist_ok=True)
     stem = options.results / f"{when}-auto"
