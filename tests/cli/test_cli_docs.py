@@ -10,7 +10,10 @@ from understudy.cli.main import COMMANDS
 from understudy.synthesizers.api import METHODS, method_module
 
 ROOT = Path(__file__).parents[2]
-PAGES = ["README.md", "CHANGELOG.md", "docs/cli.md", "docs/pitfalls.md", *(f"docs/methods/{n}.md" for n in METHODS)]
+PAGES = [
+    *("README.md", "CHANGELOG.md", "docs/cli.md", "docs/compare.md", "docs/pitfalls.md"),
+    *(f"docs/methods/{n}.md" for n in METHODS),
+]
 
 
 @pytest.mark.parametrize("page", PAGES)

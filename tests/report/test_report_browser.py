@@ -7,6 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from compared_helpers import grid
 
 from understudy.report import public_report, steward_report
 
@@ -87,3 +88,16 @@ def test_the_browser_would_tell(served, tmp_path) -> None:
     _, console = opened(f"{address}/page", tmp_path)
     assert len(console) == 1
     assert "/leak" in asked
+
+
+def test_a_comparison_asks_for_nothing_either(served, tmp_path) -> None:
+    from understudy.report import comparison_report
+
+    address, pages, asked = served
+    pages["/page"] = comparison_report(grid()).encode()
+    dom, console = opened(f"{address}/page", tmp_path)
+    assert console == []
+    assert [path for path in asked if path != "/favicon.ico"] == ["/page"]
+    assert "<script" not in dom
+    assert "&lt;script&gt;alert(1)" in dom
+    assert dom.count("<svg") == 2 * 2 + 2 + 3  # two legends of two methods, the gap and one figure, three costs

@@ -28,6 +28,7 @@ class State:
     path: Path | None
     salt: str
     coins: int
+    head: dict[str, Any]
     cells: dict[str, Cell]
 
     def fingerprint(self, *parts: object) -> str:
@@ -47,6 +48,8 @@ class State:
         """One more line, written at once."""
         self.cells[job.key()] = cell
         if self.path is not None:
+            if not self.path.exists():
+                _append(self.path, self.head, new=True)
             _append(self.path, {"key": job.key(), "table": job.table, "schema": job.schema, "cell": cell.to_dict()})
 
 
@@ -56,18 +59,20 @@ def open_state(path: Path | None, table: Iterable[object], schema: str) -> State
     `table`: what decides the table's fingerprint.
     """
     if path is None or not path.exists():
-        state = State(path, secrets.token_hex(16), secrets.randbits(63), {})
-        if path is not None:
-            header = {"format": FORMAT, "note": NOTE, "salt": state.salt, "coins": state.coins}
-            _append(path, header | {"table": state.fingerprint(*table), "schema": schema}, new=True)
+        # Its head is written with the first cell: a call that is refused leaves no file behind.
+        state = State(path, secrets.token_hex(16), secrets.randbits(63), {}, {})
+        state.head.update(format=FORMAT, note=NOTE, salt=state.salt, coins=state.coins)
+        state.head.update(table=state.fingerprint(*table), schema=schema)
         return state
     header, lines = _read(path)
-    state = State(path, header["salt"], header["coins"], {})
+    state = State(path, header["salt"], header["coins"], header, {})
     if (header["table"], header["schema"]) != (state.fingerprint(*table), schema):
-        what = "schema" if header["schema"] != schema else "table (or it has changed since)"
+        what = (
+            "schema" if header["schema"] != schema else "table, of one that has changed since, or held back other rows"
+        )
         raise OptionError(
-            f"state file {str(path)!r} holds cells of another {what}; move it away to begin anew, or give another -o "
-            "(nothing was changed)"
+            f"state file {str(path)!r} holds fits of another {what}; move it away to begin anew, or give another "
+            "name for the page (nothing was changed)"
         )
     state.cells.update({line["key"]: Cell.from_dict(line["cell"]) for line in lines})
     return state
@@ -93,7 +98,9 @@ def _read(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         problem = f"it cannot be read ({error.strerror})"
     except (ValueError, KeyError, TypeError, IndexError, AttributeError):
         problem = "it is not a state file of `understudy compare`, or it is damaged"
-    raise OptionError(f"state file {str(path)!r}: {problem}; move it away, or give another -o (nothing was changed)")
+    raise OptionError(
+        f"state file {str(path)!r}: {problem}; move it away, or name the page otherwise (nothing was changed)"
+    )
 
 
 def _append(path: Path, record: dict[str, Any], *, new: bool = False) -> None:
