@@ -1,7 +1,7 @@
 """DP-SGD as one object: which rows take part, how far each may move the sum, the noise, and the charge for it all."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -12,8 +12,10 @@ import numpy as np
 
 from understudy.errors import OptionError
 from understudy.privacy import Event, Gaussian, NonPrivate, PoissonSampled, SelfComposed
+from understudy.privacy.accountant import flatten, rdp_epsilon
+from understudy.training.noise import normals
 
-MOST_ROWS_AT_ONCE = 1 << 18  # rows gathered for a chunk of steps
+MOST_ROWS_AT_ONCE = 1 << 16  # rows gathered for a chunk of steps: 70 MB of a thousand columns
 CHUNKS = 40  # about how often progress moves
 
 
@@ -80,11 +82,27 @@ class DpSgd:
     @property
     def numbers(self) -> "Numbers":
         """What a compiled step needs of the plan: numbers that may differ between fits without compiling again."""
+        std = self.noise_multiplier * self.clip
+        if std > 1e30 or self.clip > 1e30:
+            raise OptionError(f"clip and noise must be below 1e30, got {self.clip:g} and {std:g}")
+        # Rounded to the safe side: to the nearest float32 the noise could come out below what is charged.
         return Numbers(
-            clip=np.float32(self.clip),
-            noise_std=np.float32(self.noise_multiplier * self.clip),
+            clip=np.nextafter(np.float32(self.clip), np.float32(0)),
+            noise_std=np.nextafter(np.float32(std), np.float32(np.inf)) if std else np.float32(0),
             expected_batch=np.float32(self.expected_batch),
         )
+
+    def spent(self, steps: int, delta: float, before: Sequence[Event] = ()) -> float:
+        """Epsilon after so many of the steps and what came `before`, for progress: by Renyi DP alone, which is quick.
+
+        >>> plan = DpSgd(rate=0.01, steps=1000, clip=1.0, noise_multiplier=2.0, expected_batch=10)
+        >>> round(plan.spent(500, 1e-6), 3) < round(plan.spent(1000, 1e-6), 3)
+        True
+        """
+        if self.noise_multiplier == 0:
+            return math.inf
+        done = [sgd_event(self.rate, steps, self.noise_multiplier)] if steps else []
+        return rdp_epsilon(flatten([*before, *done]), delta) if done or before else 0.0
 
 
 class Numbers(NamedTuple):
@@ -102,8 +120,8 @@ class Numbers(NamedTuple):
         used for nothing else.
         """
         leaves, tree = jax.tree.flatten(clipped)
-        noise = self.noise_std * normals(key, sum(leaf.size for leaf in leaves))
-        parts = jnp.split(noise, np.cumsum([leaf.size for leaf in leaves])[:-1])
+        sizes = [leaf.size for leaf in leaves]
+        parts = jnp.split(self.noise_std * normals(key, sum(sizes)), np.cumsum(sizes)[:-1])
         noisy = [leaf + part.reshape(leaf.shape) for leaf, part in zip(leaves, parts, strict=True)]
         return jax.tree.unflatten(tree, [leaf / self.expected_batch for leaf in noisy])
 
@@ -126,17 +144,12 @@ def poisson_heads(rows: int, steps: int, rate: float, rng: np.random.Generator) 
         found, last = [], -1
         while last < coins:
             gaps = rng.geometric(rate, int(expected + 6 * math.sqrt(expected)) + 16)
-            places = last + np.cumsum(gaps)
+            places = last + np.cumsum(np.minimum(gaps, coins + 1))  # tiny rates have gaps whose sum would wrap around
             found.append(places)
             last = int(places[-1])
         heads = np.concatenate(found)
         heads = heads[heads < coins]
     return heads // rows, heads % rows
-
-
-def normals(key: jax.Array, count: int) -> jax.Array:
-    """Independent standard normals, in float32."""
-    return jax.random.normal(key, (count,), dtype=jnp.float32)
 
 
 def _roomy(expected_batch: float) -> int:

@@ -13,7 +13,7 @@ from understudy.privacy import Streams
 from understudy.progress import Progress
 from understudy.training.dpsgd import DpSgd, Numbers
 
-# step(numbers, state, codes, present, noise key, public key) -> state
+# step(numbers, state, codes, present, noise key, key for draws that no row takes part in) -> state
 Step = Callable[[Numbers, Any, jax.Array, jax.Array, jax.Array, jax.Array], Any]
 
 
@@ -26,28 +26,31 @@ def run(
     streams: Streams,
     progress: Progress,
     stage: str,
-    note: str = "",
+    note: str | Callable[[int], str] = "",
     keep: Callable[[int, Any], None] | None = None,
 ) -> Any:
     """Takes the plan's steps over private rows, and gives the last state.
 
     codes: (rows, columns), private. step: reads real rows through `Numbers.noisy_mean` of clipped sums alone, and
-    nothing but its state leaves: no loss on real rows is shown or stored. keep: sees the state after each chunk.
-    A state that is not finite is never trained on: the run ends with the last good one and a warning.
+    nothing but its state leaves: no loss on real rows is shown or stored. note: shown with the progress, or made from
+    the number of steps done (`plan.spent`). keep: sees the state after each chunk. A state that is not finite is never
+    trained on: the run ends with the last good one and a warning. Ctrl-C ends the run between chunks, with nothing
+    returned.
 
     Guarantee: with such a step, every state is covered by `plan.event`, charged by the caller before this is called.
-    The keys of the noise come straight from the noise stream, one for each step.
+    Both keys of a step come straight from the noise stream: what a row's loss draws (a mixing share, a latent normal)
+    must stay as secret as the noise, since its place in the batch tells how many rows came before it.
     """
     done = 0
-    progress(stage, 0.0, note)
-    public = jax.random.key(streams.init)
+    tell = note if callable(note) else lambda steps: note
+    progress(stage, 0.0, tell(0))
     for batches in plan.batches(len(codes), streams.sampling):
         length = len(batches)
         present = (batches >= 0).astype(np.float32)
         gathered = _gather(codes, batches)
-        noise_keys = jax.random.wrap_key_data(streams.noise.words(2 * length).reshape(length, 2), impl="threefry2x32")
-        public_keys = jax.random.split(jax.random.fold_in(public, done), length)
-        following = _scan(plan.numbers, state, gathered, present, noise_keys, public_keys, step=step)
+        words = streams.noise.words(4 * length).reshape(2, length, 2)
+        noise_keys, keys = jax.random.wrap_key_data(words, impl="threefry2x32")
+        following = _scan(plan.numbers, state, gathered, present, noise_keys, keys, step=step)
         if not _finite(following):
             warnings.warn(
                 f"{stage}: numbers overflowed between steps {done} and {done + length} of {plan.steps}; the model is "
@@ -57,7 +60,7 @@ def run(
             break
         state = following
         done += length
-        progress(stage, done / plan.steps, note)
+        progress(stage, done / plan.steps, tell(done))
         if keep is not None:
             keep(done, state)
     return state
@@ -75,14 +78,14 @@ def _scan(
     codes: jax.Array,
     present: jax.Array,
     noise_keys: jax.Array,
-    public_keys: jax.Array,
+    keys: jax.Array,
     *,
     step: Step,
 ) -> Any:
     def body(state: Any, inputs: tuple[jax.Array, ...]) -> tuple[Any, None]:
         return step(numbers, state, *inputs), None
 
-    return jax.lax.scan(body, state, (codes, present, noise_keys, public_keys))[0]
+    return jax.lax.scan(body, state, (codes, present, noise_keys, keys))[0]
 
 
 @jax.jit
