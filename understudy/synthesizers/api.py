@@ -30,7 +30,11 @@ from understudy.table.table import Table
 METHODS = {
     "mixture": "understudy.synthesizers.mixture.method",
     "independent": "understudy.synthesizers.independent",
+    "dp-auto-gan": "understudy.synthesizers.dp_auto_gan",
+    "dp-wgan": "understudy.synthesizers.dp_wgan",
     "dp-vae": "understudy.synthesizers.dp_vae",
+    "dp-cgan": "understudy.synthesizers.dp_cgan",
+    "dp-syn": "understudy.synthesizers.dp_syn.method",
 }
 DEFAULT_METHOD = auto.NAME
 

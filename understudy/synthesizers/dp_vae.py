@@ -5,7 +5,15 @@ from dataclasses import dataclass
 from understudy.privacy import Budget, Ledger, Streams
 from understudy.progress import Progress
 from understudy.schema import Schema
-from understudy.synthesizers.neural.plans import Phase, Plans, check_options, check_size, make_plans, widest
+from understudy.synthesizers.neural.plans import (
+    Phase,
+    Plans,
+    check_options,
+    check_size,
+    make_plans,
+    share_of_one_way,
+    widest,
+)
 from understudy.synthesizers.neural.released import Released
 from understudy.table.table import Table
 
@@ -19,25 +27,26 @@ __all__ = ["NAME", "SUMMARY", "Config", "Released", "check", "train"]
 class Config:
     """Public settings. The defaults need no tuning.
 
-    one_way_share: share of the budget (of 1/z^2) for the one-way tables, which give bins, first biases and corrections.
+    one_way_share: share of the budget (of 1/z^2) for the one-way tables, which give bins, first biases and corrections;
+    None follows a public rule.
     latent: numbers between encoder and decoder. hidden: units of the layer in each half.
     divergence_weight: weight of the prior's term in the evidence bound.
     batch: expected rows of a step; None follows a public rule. steps: of DP-SGD. clip: norm of one row's gradient.
+    learning_rate: of the first steps; it falls to nothing, and what is released is an average over the last of them.
     """
 
-    one_way_share: float = 0.15
+    one_way_share: float | None = None
     latent: int = 8
     hidden: int = 64
     divergence_weight: float = 1.0
     batch: int | None = None
     steps: int = 1000
     clip: float = 1.0
-    learning_rate: float = 0.003
+    learning_rate: float = 0.01
 
     def __post_init__(self) -> None:
         check_options(
             self,
-            one_way_share=(float, 0.001, 0.9),
             latent=(int, 1, 1024),
             hidden=(int, 1, 65_536),
             divergence_weight=(float, 0, 100),
@@ -47,6 +56,8 @@ class Config:
         )
         if self.batch is not None:
             check_options(self, batch=(int, 1, 10_000_000))
+        if self.one_way_share is not None:
+            check_options(self, one_way_share=(float, 0.001, 0.9))
 
 
 def check(config: Config, schema: Schema, budget: Budget) -> None:
@@ -56,8 +67,9 @@ def check(config: Config, schema: Schema, budget: Budget) -> None:
 
 def _plan(config: Config, schema: Schema, budget: Budget) -> Plans:
     check_size(2 * (widest(schema) + config.latent) * config.hidden, "hidden")
-    phase = Phase(config.batch, config.steps, 1 - config.one_way_share)
-    return make_plans(schema, budget, one_way_share=config.one_way_share, phases=(phase,), clip=config.clip)
+    share = config.one_way_share or share_of_one_way(schema, budget)
+    phase = Phase(config.batch, config.steps, 1 - share, config.clip)
+    return make_plans(schema, budget, one_way_share=share, phases=(phase,))
 
 
 def train(
@@ -87,6 +99,7 @@ def train(
         learning_rate=config.learning_rate,
         variational=True,
         divergence_weight=config.divergence_weight,
+        steps=config.steps,
     )
     (plan,) = plans.phases
     ledger.charge(plan.event, f"{plan.steps} steps of the autoencoder")
@@ -99,6 +112,6 @@ def train(
         progress=progress,
         stage="training",
     )
-    decoder = generator_of(autoencoder.layers_of(state["params"], "decoder."), coder.decoder)
+    decoder = generator_of(autoencoder.layers_of(state["average"], "decoder."), coder.decoder)
     generators = correct_marginals([decoder], layout, seed=streams.init)
     return Released(schema, generators, layout.groups, layout.one_way.counts, round(layout.one_way.total)), ledger

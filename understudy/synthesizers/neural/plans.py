@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from understudy.errors import OptionError, SchemaError
 from understudy.privacy import Budget, Gaussian
-from understudy.privacy.calibrate import calibrate
+from understudy.privacy.calibrate import calibrate, noise_multiplier
 from understudy.schema import Boolean, Categorical, Schema
 from understudy.table.cells import cells_of
 
@@ -21,6 +21,7 @@ ROWS_PER_BATCH_ROW = 16
 SMALLEST_BATCH, LARGEST_BATCH = 256, 4096
 MOST_PARAMETERS = 50_000_000  # some 800 MB with gradients, noise and the optimiser's moments
 MOST_CLASSES = 64
+ONE_WAY_ROWS, LEAST_ONE_WAY, MOST_ONE_WAY = 30.0, 0.1, 0.5
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,15 @@ def make_plans(
     )
     multipliers = tuple(_multiplier(noise, *shape) for shape in repeated)
     return Plans(_multiplier(noise, 1.0, 1, one_way_share), plans, multipliers)
+
+
+def share_of_one_way(schema: Schema, budget: Budget) -> float:
+    """The share of the budget for the one-way tables: more where noise is large beside the declared rows.
+
+    With few rows networks learn little more than the columns themselves, which their own tables tell best.
+    """
+    noise = noise_multiplier(budget) * math.sqrt(len(schema.modelled))
+    return min(max(ONE_WAY_ROWS * noise / schema.rows, LEAST_ONE_WAY), MOST_ONE_WAY)
 
 
 def _rate(rows: int, batch: int | None) -> float:
