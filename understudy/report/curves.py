@@ -2,12 +2,14 @@
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 from understudy.report.compared import Cost, Curve, Point, TradeOff
 from understudy.report.markup import Html, tag
 
 WIDTH, HEIGHT = 400.0, 250.0
 LEFT, RIGHT, TOP, BOTTOM = 48.0, 16.0, 12.0, 208.0
+LABEL_WIDTH = 76.0
 COLOURS = 8
 DASHES = (None, "7 3", "2 3", "9 3 2 3")
 
@@ -35,18 +37,41 @@ def trade_off(shown: TradeOff, methods: Sequence[str]) -> Html:
         at = methods.index(curve.method)
         parts.append(_curve(curve, at, places, up, shift=(at - (len(methods) - 1) / 2) * step))
     if shown.fresh is not None:
-        parts.append(_fresh_label(shown, up))
+        parts.append(_fresh_label(shown, places, up))
     box = f"0 0 {WIDTH:.0f} {HEIGHT:.0f}"
     return tag("svg", tag("title", shown.heading), parts, viewBox=box, role="img", aria_label=shown.heading)
 
 
-def _fresh_label(shown: TradeOff, up: Callable[[float], float]) -> Html:
-    """Written at the end of its line where the curves are further away, on top of them."""
+def _fresh_label(shown: TradeOff, places: dict[float, float], up: Callable[[float], float]) -> Html:
+    """Written above or below its line, wherever along it the curves leave most room."""
     height = up(shown.fresh)
-    ends = [[up(curve.points[end].mean) for curve in shown.curves] for end in (0, -1)]
-    left, right = (min(abs(other - height) for other in places) for places in ends)
-    place = {"x": LEFT + 4, "text_anchor": "start"} if left > right else {"x": WIDTH - RIGHT, "text_anchor": "end"}
-    return tag("text", "fresh real rows", **place, y=height + (13 if height < TOP + 16 else -4), class_="faint over")
+    lines = [
+        ([places[point.epsilon] for point in curve.points], [up(point.mean) for point in curve.points])
+        for curve in shown.curves
+    ]
+    best, spot = -math.inf, (LEFT + 4.0, height - 4.0)
+    for left in (LEFT + 4.0, (LEFT + WIDTH - RIGHT - LABEL_WIDTH) / 2, WIDTH - RIGHT - LABEL_WIDTH):
+        for base in (height - 4.0, height + 13.0):
+            if not TOP + 8 <= base <= BOTTOM:
+                continue
+            corners = [left + LABEL_WIDTH * part / 4 for part in range(5)]
+            room = min(abs(_height(line, x) - (base - 4.0)) for line in lines for x in corners)
+            if room > best:
+                best, spot = room, (left, base)
+    return tag("text", "fresh real rows", x=spot[0], y=spot[1], class_="faint over")
+
+
+def _height(line: tuple[Sequence[float], Sequence[float]], x: float) -> float:
+    """A curve's height at a place, level beyond its ends.
+
+    >>> _height(([0.0, 10.0], [0.0, 20.0]), 5.0), _height(([0.0, 10.0], [0.0, 20.0]), 12.0)
+    (10.0, 20.0)
+    """
+    along, heights = line
+    for (first, low), (last, high) in pairwise(zip(along, heights, strict=True)):
+        if first <= x <= last and last > first:
+            return low + (high - low) * (x - first) / (last - first)
+    return heights[0] if x < along[0] else heights[-1]
 
 
 def across(epsilons: Sequence[float], left: float, right: float) -> dict[float, float]:
