@@ -9,11 +9,23 @@ import numpy as np
 import pytest
 
 import understudy as us
-from understudy.comparison import choice as room
-from understudy.comparison.choice import choice_epsilon, choose, coarse_cells, score_tables, scored_pairs
+from understudy.comparison import scores, shares
+from understudy.comparison.choice import choose
+from understudy.comparison.scores import coarse_cells, score_tables, scored_pairs
+from understudy.comparison.shares import choice_epsilon
 from understudy.errors import BudgetError, OptionError
-from understudy.privacy import BoundedRange, Budget, BudgetFile, Gaussian, Ledger, PureDp, Streams, select
-from understudy.progress import silent
+from understudy.privacy import (
+    BoundedRange,
+    Budget,
+    BudgetFile,
+    Gaussian,
+    Ledger,
+    NonPrivate,
+    PureDp,
+    Streams,
+    noise_multiplier,
+    select,
+)
 from understudy.schema import Schema
 from understudy.synthesizers import api, model_file
 from understudy.table.table import Table
@@ -57,7 +69,7 @@ def scores_of(rows, candidates) -> np.ndarray:
 
 
 def test_one_row_moves_no_score_by_more_than_the_sensitivity_and_some_by_as_much(monkeypatch) -> None:
-    monkeypatch.setattr(room, "SCORE_ROWS", 180)
+    monkeypatch.setattr(scores, "SCORE_ROWS", 180)
     domain = list(itertools.product(range(2), range(3), range(3)))
     candidates = {"one": fixed((0, 0, 0)), "many": fixed(*domain), "two": fixed((1, 2, 2), (0, 1, 1), (0, 0, 0))}
     rng = np.random.default_rng(0)
@@ -80,8 +92,8 @@ def test_one_row_moves_no_score_by_more_than_the_sensitivity_and_some_by_as_much
 def test_scores_are_exact_on_their_grid() -> None:
     candidates = {"thirds": fixed((0, 0, 0), (1, 1, 1), (0, 2, 1))}
     candidates["thirds"].rows = 1000
-    scores = scores_of([(0, 0, 0)] * 5, candidates)
-    assert (scores * room.STEPS_PER_COUNT % 1 == 0).all()
+    found = scores_of([(0, 0, 0)] * 5, candidates)
+    assert (found * scores.STEPS_PER_COUNT % 1 == 0).all()
 
 
 def test_the_right_candidate_scores_best() -> None:
@@ -101,11 +113,11 @@ def test_cells_are_public_and_few() -> None:
     )
     for column in schema.modelled.values():
         cells, groups, size = coarse_cells(column)
-        assert size == room.SCORE_CELLS + column.missing
+        assert size == scores.SCORE_CELLS + column.missing
         assert len(groups) == cells.count
         assert (np.diff(groups) >= 0).all()
     wide = Schema.loads("columns:\n" + "".join(f"  c{i}: {{kind: boolean}}\n" for i in range(40)))
-    assert len(scored_pairs(wide)) == room.MOST_PAIRS
+    assert len(scored_pairs(wide)) == scores.MOST_PAIRS
     assert scored_pairs(wide) == scored_pairs(wide)
     assert scored_pairs(Schema.loads("columns: {c: {kind: boolean}}")) == [("c",)]
 
@@ -137,8 +149,8 @@ def test_each_candidate_has_its_share(chosen) -> None:
     for entry in chosen.certificate.entries[:-1]:
         precision[entry.purpose.split()[1].rstrip(":")] += entry.event.noise_multiplier**-2
     assert precision["mixture"] == pytest.approx(precision["independent"], rel=1e-3)
-    whole = us.privacy.noise_multiplier(Budget(2.0, 1e-6)) ** -2
-    assert sum(precision.values()) / whole == pytest.approx(1 - room.CHOICE_SHARE - room.SPARE_SHARE, rel=1e-3)
+    whole = noise_multiplier(Budget(2.0, 1e-6)) ** -2
+    assert sum(precision.values()) / whole == pytest.approx(1 - shares.CHOICE_SHARE - shares.SPARE_SHARE, rel=1e-3)
 
 
 def test_a_seed_marks_the_model(people, schema) -> None:
@@ -184,19 +196,38 @@ def pure(budget: Budget) -> PureDp:
     return PureDp(budget.epsilon)
 
 
-def test_releases_that_are_not_concentrated_get_shares_of_epsilon(registered) -> None:
+def test_releases_that_are_not_concentrated_get_smaller_shares(registered) -> None:
     calls: list = []
     registered(**{f"m{i}": method(f"m{i}", spender(pure, calls)) for i in range(4)})
     found = choose(table_of([(0, 0, 0)] * 20), TINY, epsilon=1.0)
-    rehearsed, real = calls[:4], calls[4:]
-    assert {rows for rows, _ in rehearsed} == {room.REHEARSAL_ROWS}
+    rehearsed, real = calls[:-4], calls[-4:]
+    assert {rows for rows, _ in rehearsed} == {shares.REHEARSAL_ROWS}
     assert {rows for rows, _ in real} == {20}
     assert rehearsed[0][1].epsilon > 0.3  # a fair share, were they concentrated
-    assert real[0][1].epsilon == pytest.approx(0.9 / 4)
+    assert 0.9 < found.certificate.epsilon <= 1.0
+    told = [entry.purpose for entry in found.certificate.entries[:-1]]
+    assert told == [f"candidate m{i}: all of it" for i in range(4)]
+
+
+def test_what_never_fits_gets_shares_of_epsilon_and_delta(registered) -> None:
+    """It charges as much as before until its delta shrinks: no share of precision is small enough."""
+    calls: list = []
+
+    def stubborn(budget: Budget) -> PureDp:
+        calls.append(budget)
+        return PureDp(budget.epsilon if budget.delta < 1e-6 else 0.3)
+
+    def train(config, schema, table, budget, *, streams, progress):
+        ledger = Ledger(Budget(100.0, budget.delta))
+        ledger.charge(stubborn(budget), "all of it")
+        return fixed((0, 0, 0)), ledger
+
+    registered(**{f"m{i}": method(f"m{i}", train) for i in range(4)})
+    found = choose(table_of([(0, 0, 0)] * 20), TINY, epsilon=1.0)
+    assert len(calls) == 4 * (shares.REHEARSALS + 1)
+    assert calls[-1].epsilon == pytest.approx(0.9 / 4)
+    assert calls[-1].delta == pytest.approx(0.9e-6 / 4)
     assert found.certificate.epsilon <= 1.0
-    assert [entry.purpose for entry in found.certificate.entries[:-1]] == [
-        f"candidate m{i}: all of it" for i in range(4)
-    ]
 
 
 def test_a_candidate_that_spends_more_than_it_rehearsed_is_refused_and_nothing_comes_out(registered) -> None:
@@ -238,8 +269,41 @@ def test_a_method_that_cannot_be_fitted_shows_before_a_row_is_read(registered, t
     registered(good=method("good", spender(pure)), bad=method("bad", refuse))
     book = BudgetFile.create(tmp_path / "book", Budget(3.0, 1e-5))
     with pytest.raises(OptionError, match="too many columns"):
-        choose("no such file", TINY, epsilon=1.0, budget_file=book)
+        choose("no such file", TINY, methods=["good", "bad"], epsilon=1.0, budget_file=book)
     assert BudgetFile.load(tmp_path / "book").spent() == 0
+
+
+def test_among_all_methods_those_that_cannot_be_fitted_are_left_out_with_a_word(registered) -> None:
+    def refuse(config, schema, table, budget, *, streams, progress):
+        raise OptionError("it needs a label")
+
+    registered(good=method("good", spender(pure)), bad=method("bad", refuse), other=method("other", spender(pure)))
+    with pytest.warns(UserWarning, match="bad is no candidate: it needs a label"):
+        found = choose(table_of([(0, 0, 0)] * 20), TINY, epsilon=1.0)
+    assert found.certificate.entries[-1].purpose == "choice among the methods good, other"
+    registered(bad=method("bad", refuse))
+    with pytest.warns(UserWarning, match="bad"), pytest.raises(OptionError, match="needs a label"):
+        choose(table_of([(0, 0, 0)] * 20), TINY, epsilon=1.0)
+
+
+def test_shares_shrink_until_what_is_charged_fits(registered) -> None:
+    """A method that charges a tenth more precision than a Gaussian of its budget would."""
+    calls: list = []
+
+    def greedy(budget: Budget) -> Gaussian:
+        return Gaussian(noise_multiplier(budget) / math.sqrt(1.1))
+
+    def train(config, schema, table, budget, *, streams, progress):
+        calls.append(budget)
+        ledger = Ledger(Budget(100.0, budget.delta))
+        ledger.charge(greedy(budget), "all of it")
+        return fixed((0, 0, 0)), ledger
+
+    registered(a=method("a", train), b=method("b", train))
+    found = choose(table_of([(0, 0, 0)] * 20), TINY, epsilon=1.0)
+    assert 0.9 < found.certificate.epsilon <= 1.0
+    assert len(calls) == 2 * 2 + 2  # two rehearsals, then the fits
+    assert calls[-1].epsilon < calls[0].epsilon
 
 
 def test_a_budget_file_counts_all_of_it_and_refuses_the_next(people, schema, tmp_path) -> None:
@@ -259,8 +323,6 @@ def test_without_privacy_nothing_is_guaranteed_and_the_best_is_taken(registered)
 
     def release(*released):
         def train(config, schema, table, budget, *, streams, progress):
-            from understudy.privacy import NonPrivate
-
             ledger = Ledger(budget)
             ledger.charge(NonPrivate(), "all of it")
             return fixed(*released), ledger
@@ -297,4 +359,3 @@ def test_the_choice_is_made_by_the_scores_and_only_by_chance_otherwise() -> None
 def test_auto_is_no_candidate(people, schema) -> None:
     with pytest.raises(OptionError, match="auto is no candidate"):
         choose(people, schema, methods=["auto", "independent"])
-    assert silent("nothing", 0.0) is None
