@@ -78,6 +78,7 @@ def train(
     from understudy.synthesizers.neural.adversarial import play
     from understudy.synthesizers.neural.correction import correct_marginals
     from understudy.synthesizers.neural.rows import coarse_rows, release_layout
+    from understudy.synthesizers.neural.words import spent_so_far
     from understudy.training import autoencoder, loop
     from understudy.training.nets import Net
 
@@ -97,6 +98,7 @@ def train(
         variational=variational,
         divergence_weight=config.divergence_weight,
     )
+    note = spent_so_far(first, ledger)
     ledger.charge(first.event, f"{first.steps} steps of the autoencoder")
     state = loop.run(
         first,
@@ -106,7 +108,9 @@ def train(
         streams=streams,
         progress=progress,
         stage="training the autoencoder",
+        note=note,
     )
+    note = spent_so_far(second, ledger)
     ledger.charge(second.event, f"{second.steps} steps of the critic")
     played = play(
         config,
@@ -117,6 +121,7 @@ def train(
         streams=streams,
         progress=progress,
         stage="training the generator",
+        note=note,
     )
     generators = played.generators
     if config.correct_marginals:

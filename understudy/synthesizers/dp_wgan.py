@@ -60,11 +60,13 @@ def train_gan(
     from understudy.synthesizers.neural.adversarial import play
     from understudy.synthesizers.neural.correction import correct_marginals
     from understudy.synthesizers.neural.rows import coarse_rows, release_layout
+    from understudy.synthesizers.neural.words import spent_so_far
 
     ledger = Ledger(budget)
     progress("counting columns", 0.0)
     layout = release_layout(table, schema, noise_multiplier=plans.one_way_multiplier, streams=streams, ledger=ledger)
     (plan,) = plans.phases
+    note = spent_so_far(plan, ledger)
     ledger.charge(plan.event, f"{plan.steps} steps of the critic")
     played = play(
         config,
@@ -75,6 +77,7 @@ def train_gan(
         streams=streams,
         progress=progress,
         stage="training",
+        note=note,
     )
     generators = played.generators
     if config.correct_marginals:

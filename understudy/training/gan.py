@@ -73,8 +73,8 @@ def start(
 def _near_identity(layers: nets.Params) -> nets.Params:
     """Layers that start by handing on what they are given, where a hidden layer is wide enough for it.
 
-    A decoder of codes that look normal makes good rows of plain noise already: the game goes on from there. A leaky unit
-    and its mirror image add up to (1 + leak) times their input.
+    A decoder of codes that look normal makes good rows of plain noise already: the game goes on from there. A leaky
+    unit and its mirror image add up to (1 + leak) times their input.
     """
     if len(layers) != 2 or layers[0]["w"].shape[0] != layers[1]["w"].shape[1]:
         return layers
@@ -95,9 +95,11 @@ def _optimisers(game: Game) -> tuple[optax.GradientTransformation, optax.Gradien
 def make_step(game: Game) -> Step:
     """The step for `loop.run`.
 
-    Real rows enter the critic's gradient as a clipped sum and leave it as `noisy_mean`; the fakes' term is a mean over
-    a public number of made-up rows, clipped alike so that both sides are bent alike, and needs no noise. A gradient
-    penalty touches real rows, so it is part of each real row's own loss, inside the clip.
+    Real rows enter the critic's gradient as a sum of clipped differences from the made-up rows' mean gradient, and
+    leave it as `noisy_mean`. That mean comes from released weights and fresh draws, so one row moves the sum by at most
+    the clip norm; what real and made-up rows share (most of a gradient) takes up none of it. A gradient penalty touches
+    real rows, so it is part of each real row's own loss, inside the clip; the made-up rows' term is then added without
+    noise.
     """
     critic_optimiser, generator_optimiser = _optimisers(game)
 
@@ -124,7 +126,9 @@ def make_step(game: Game) -> Step:
             gradient = _without_frozen(game, jax.grad(loss)(generator))
             updates, optimiser_state = generator_optimiser.update(gradient, optimiser_state, generator)
             generator = optax.apply_updates(generator, _without_frozen(game, updates))
-            mean = jax.tree.map(lambda a, g: game.averaging * a + (1 - game.averaging) * g, average, generator)
+            turns = (state["step"] + 1) // game.critic_steps
+            keep = jnp.minimum(game.averaging, turns / (turns + 10.0))  # a short run forgets its start as well
+            mean = jax.tree.map(lambda a, g: keep * a + (1 - keep) * g, average, generator)
             return generator, optimiser_state, mean
 
         carry = (state["generator"], state["generator_state"], state["average"])
@@ -189,8 +193,10 @@ def _critic_gradient(
 
     fake = jax.lax.stop_gradient(fake)
     if game.loss == "wgan-gp":
-        share = jax.random.uniform(mix_key, (len(real), 1))
-        partner = fake[jnp.arange(len(real)) % len(fake)]
+        # Partners by independent draws: pairing by place would change every later row's partner when a row joins.
+        share_key, partner_key = jax.random.split(mix_key)
+        share = jax.random.uniform(share_key, (len(real), 1))
+        partner = fake[jax.random.randint(partner_key, (len(real),), 0, len(fake))]
         mixed = share * real + (1 - share) * partner
 
         def one(critic: Any, rows: tuple[jax.Array, jax.Array]) -> jax.Array:

@@ -1,6 +1,7 @@
 """Trains a private GAN on coarse rows, for every method that plays this game."""
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,6 +40,7 @@ def play(
     streams: Streams,
     progress: Progress,
     stage: str,
+    note: Callable[[int], str],
 ) -> Played:
     """The critic's steps are `plan`'s, charged by the caller; the generator's need no charge.
 
@@ -63,6 +65,7 @@ def play(
         streams=streams,
         progress=progress,
         stage=stage,
+        note=note,
         keep=(lambda _, state: kept.append((state["average"], state["critic"]))) if options.checkpoints else None,
     )
     if conditional:
