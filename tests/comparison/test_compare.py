@@ -200,6 +200,21 @@ def test_tables_that_do_not_fit_are_refused(people, schema, monkeypatch) -> None
         us.compare(people, Schema.loads(schema.dumps().replace("rows: 300\n", "")), **arguments)
 
 
+def test_options_reach_the_fit_whatever_their_type(people, schema, monkeypatch) -> None:
+    asked: list = []
+
+    def pretend(questions, **_):
+        for job, header, _rows in questions:
+            asked.append(header["options"])
+            yield job, cell(job.method, job.epsilon, 0.1)
+
+    monkeypatch.setattr(runs, "run_cells", pretend)
+    monkeypatch.setattr(runs.api, "make_config", lambda module, options: None)
+    given = {"independent": {"sizes": [64, 32], "steps": 3}}
+    us.compare(people, schema, epsilons=[1], seeds=1, options=given, **ONE)
+    assert json.loads(json.dumps(asked)) == [{"sizes": [64, 32], "steps": 3}]
+
+
 def test_rows_are_held_back_by_coins_of_their_own(people, schema) -> None:
     whole = read_table(people, schema)
     rows = split_rows(people, schema, 0.25, coins=5)

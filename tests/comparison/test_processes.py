@@ -1,6 +1,7 @@
 """Cells in processes of their own: limits of time, sudden ends, refusals; nothing is left running."""
 
 import dataclasses
+import json
 import os
 import stat
 import subprocess
@@ -15,7 +16,7 @@ from understudy.comparison import processes
 from understudy.comparison.grid import FAILED, OK, REFUSED, STOPPED
 from understudy.comparison.processes import run_cells
 from understudy.comparison.tables import Rows
-from understudy.comparison.worker import peak_megabytes, run
+from understudy.comparison.worker import peak_megabytes, run, send
 
 
 def header(schema, **more) -> dict:
@@ -132,3 +133,14 @@ def test_rows_go_through_a_pipe_unchanged(schema) -> None:
         assert np.array_equal(again.fitted[name], codes[name], equal_nan=True)
         assert again.fitted[name].dtype == codes[name].dtype
         assert np.array_equal(again.held_back[name], codes[name][:20], equal_nan=True)
+
+
+def test_a_worker_whose_asker_is_gone_ends_too(schema) -> None:
+    """A parent that is killed cannot end its children: the pipe between them does."""
+    code = "from understudy.comparison.worker import main; main()"
+    process = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    send(process.stdin, json.dumps(header(schema)).encode(), b"")
+    process.stdin.close()
+    assert process.wait(timeout=60) == 1
+    assert process.stdout.read() == b""
+    process.stdout.close()

@@ -67,9 +67,13 @@ def jobs_of(
                     method=method,
                     epsilon=epsilon,
                     repeat=repeat,
-                    options=tuple(sorted(options.get(method, {}).items())),
+                    options=tuple(sorted((name, _hashable(value)) for name, value in options.get(method, {}).items())),
                     **(same | {"seed": None if same["seed"] is None else same["seed"] + repeat}),
                 )
+
+
+def _hashable(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
 
 
 @dataclass(frozen=True, kw_only=True)

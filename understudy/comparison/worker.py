@@ -82,7 +82,8 @@ def measure(job: dict[str, Any], rows: bytes) -> dict[str, Any]:
         epsilon=float(job["epsilon"]),
         delta=job["delta"],
         seed=job["seed"],
-        **job["options"],
+        # JSON has lists alone; methods declare tuples.
+        **{name: tuple(value) if isinstance(value, list) else value for name, value in job["options"].items()},
     )
     fit_seconds = time.perf_counter() - fit_begin
     sample_begin = time.perf_counter()
