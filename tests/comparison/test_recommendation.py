@@ -65,6 +65,9 @@ def test_the_smallest_epsilon_that_is_good_enough() -> None:
 
 
 def test_rows_as_good_as_real_ones_are_said_to_be() -> None:
+    enough = recommend([*repeats("a", 1.0, 0.01, 0.01), *repeats("a", 3.0, -0.06, -0.06)])
+    assert enough.epsilon == 1.0  # below 0 is not better than 0
+    assert "the best at epsilon 3 scores as fresh real rows do" in enough.words
     assert "score as fresh real rows do" in recommend(repeats("a", 1.0, -0.01, -0.02)).words
 
 

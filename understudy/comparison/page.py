@@ -67,7 +67,8 @@ def _overall(found: Comparison) -> TradeOff | None:
     names = ", ".join(title(name).lower() for name in counted)
     return TradeOff(
         heading="How far short of fresh real rows",
-        told=f"Mean over {names}: 0 is as good as fresh real rows, 1 as bad as can be. Lower is better.",
+        told=f"Mean over {names}: 0 is as good as fresh real rows, 1 as bad as can be. Lower is better; below 0 is "
+        "chance, as fresh rows are mostly fewer than synthetic ones.",
         curves=_curves(found, lambda cell: gap_of(cell, counted)),
         fresh=0.0,
     )

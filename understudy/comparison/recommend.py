@@ -114,7 +114,8 @@ def recommend(cells: Sequence[Cell]) -> Recommendation:
             else "Nothing was compared."
         )
         return Recommendation(method=None, epsilon=None, advice="No recommendation.", reasons=(why,), verdicts=verdicts)
-    reachable = min(one.best.gap for one in private)
+    # Below 0 is as good as 0: the fresh rows are mostly fewer than the synthetic ones, and chance holds them back.
+    reachable = max(0.0, min(one.best.gap for one in private))
     chosen = next(one for one in private if one.best.gap <= reachable + WORTHWHILE)
     taken = chosen.advised
     advice = f"Take {taken.method} at epsilon {shown_epsilon(chosen.epsilon)}."
@@ -162,14 +163,16 @@ def _why_epsilon(chosen: Verdict, private: Sequence[Verdict]) -> str:
     largest = private[-1]
     if chosen is largest:
         before = private[-2]
-        return (
-            f"A smaller budget costs: the best at epsilon {shown_epsilon(before.epsilon)} falls short by "
-            f"{before.best.gap:.3f}."
-        )
-    return (
-        f"More budget buys little: the best at epsilon {shown_epsilon(largest.epsilon)} falls short by "
-        f"{largest.best.gap:.3f}."
-    )
+        return f"A smaller budget costs: the best at epsilon {shown_epsilon(before.epsilon)} {_falls(before.best.gap)}."
+    return f"More budget buys little: the best at epsilon {shown_epsilon(largest.epsilon)} {_falls(largest.best.gap)}."
+
+
+def _falls(gap: float) -> str:
+    """
+    >>> _falls(0.04), _falls(-0.01)
+    ('falls short by 0.040', 'scores as fresh real rows do')
+    """
+    return "scores as fresh real rows do" if gap <= UNNOTICED else f"falls short by {gap:.3f}"
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -14,7 +14,7 @@ from understudy.comparison.grid import Cell, Job, jobs_of
 from understudy.comparison.processes import Question, run_cells
 from understudy.comparison.result import Comparison, Setting
 from understudy.comparison.state import open_state
-from understudy.comparison.tables import HELD_BACK, check_holdout, split_rows
+from understudy.comparison.tables import MOST_HELD_BACK, check_holdout, split_rows
 from understudy.errors import OptionError
 from understudy.progress import Progress, silent
 from understudy.schema import Schema
@@ -80,7 +80,8 @@ def compare(
     done = {job: cell for job in wanted if (cell := kept.had(job, limit)) is not None}
     missing = [job for job in wanted if job not in done]
     if missing:
-        progress("reading the table", 0.0)
+        if source is not None:
+            progress("reading the table", 0.0)
         rows = b"" if source is None else split_rows(source, schema, share, kept.coins if seed is None else seed).pack()
         questions = [_question(job, schema, rows) for job in missing]
         with closing(_run(questions, len(done), jobs, limit, progress)) as ended:
@@ -224,7 +225,7 @@ def _name(source: Any) -> str:
 
 def _holdout_words(source: Any, holdout: Any) -> str:
     if source is None:
-        return f"fresh rows of the same made-up process, {HELD_BACK:.0%} of the declared number"
+        return f"fresh rows of the same made-up process, as many as are fitted, at most {MOST_HELD_BACK:,}"
     if isinstance(holdout, float):
         return f"{holdout:.0%} of the rows, held back from every fit by a coin for each row"
     return "rows of a table of their own, which no fit has seen"

@@ -18,6 +18,7 @@ from understudy.table.table import Table
 HELD_BACK = 0.25
 # With fewer rows on either side no figure means anything.
 FEWEST_ROWS = 10
+MOST_HELD_BACK = 50_000  # of made-up rows, which are free
 
 PARTS = ("fitted", "held_back")
 
@@ -79,10 +80,9 @@ def check_holdout(holdout: Any) -> Any:
 
 
 def simulated_rows(schema: Schema, number: int) -> Rows:
-    """Made-up table `number`: the declared rows to fit, and a quarter more of the same process held back."""
-    rows = schema.rows or 0
-    codes = simulated_codes(schema, max(rows, FEWEST_ROWS) + max(round(rows * HELD_BACK), FEWEST_ROWS), seed=number)
-    end = max(rows, FEWEST_ROWS)
+    """Made-up table `number`: the declared rows to fit, and as many of the same process (up to a limit) held back."""
+    end = max(schema.rows or 0, FEWEST_ROWS)
+    codes = simulated_codes(schema, end + min(end, MOST_HELD_BACK), seed=number)
     return Rows({name: c[:end] for name, c in codes.items()}, {name: c[end:] for name, c in codes.items()})
 
 
