@@ -77,7 +77,7 @@ def decode(coder: Coder, params: Any, latent: jax.Array, tap: Tap = nets.untappe
     return nets.apply(coder.decoder, layers_of(params, "decoder."), latent, tap, "decoder.")
 
 
-def _into_ball(x: jax.Array, radius: float | None) -> jax.Array:
+def into_ball(x: jax.Array, radius: float | None) -> jax.Array:
     """The nearest points of the ball around zero."""
     if radius is None:
         return x
@@ -95,7 +95,7 @@ def make_step(coder: Coder) -> Step:
         codes, normal = batch
         found = encode(coder, params, coder.blocks.encode(codes), tap)
         if not coder.variational:
-            blurred = _into_ball(found, coder.radius) + coder.blur * normal
+            blurred = into_ball(found, coder.radius) + coder.blur * normal
             return coder.blocks.cross_entropy(decode(coder, params, blurred, tap), codes)
         mean, log_variance = found[:, : coder.latent], jnp.clip(found[:, coder.latent :], -8.0, 8.0)
         latent = mean + jnp.exp(log_variance / 2) * normal

@@ -21,7 +21,7 @@ ROWS_PER_BATCH_ROW = 16
 SMALLEST_BATCH, LARGEST_BATCH = 256, 4096
 MOST_PARAMETERS = 50_000_000  # some 800 MB with gradients, noise and the optimiser's moments
 MOST_CLASSES = 64
-ONE_WAY_ROWS, LEAST_ONE_WAY, MOST_ONE_WAY = 30.0, 0.1, 0.5
+ONE_WAY_ROWS, LEAST_ONE_WAY, MOST_ONE_WAY = 60.0, 0.15, 0.9
 
 
 @dataclass(frozen=True)
