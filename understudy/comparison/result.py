@@ -10,9 +10,10 @@ from typing import Any
 
 import pandas as pd
 
-from understudy.comparison.grid import HEADLINES, QUALITY, Cell, gap_of, measured
+from understudy.comparison.grid import HEADLINES, QUALITY, Cell, gap_of, measured, shown_epsilon
 from understudy.comparison.recommend import Recommendation, recommend
 from understudy.evaluation.evaluation import OUTSIDE_THE_GUARANTEE
+from understudy.notebook import card
 
 SIMULATED = "Computed on tables made from the schema alone: no private row was read, and the guarantee is not touched."
 COSTS = ("fit_seconds", "sample_seconds", "processor_seconds", "peak_megabytes")
@@ -146,10 +147,18 @@ class Comparison:
         return page(self)
 
     def _repr_html_(self) -> str:
-        from html import escape
-
-        said = "".join(f"<p>{escape(text)}</p>" for text in (*self.notes, self.recommendation))
-        return said + self.summary().to_html(index=False, float_format="%.3g", escape=True, na_rep="")
+        names = measured(self.results, HEADLINES)
+        rows = [
+            (
+                row["method"],
+                shown_epsilon(row["epsilon"]),
+                *("-" if row[name] != row[name] else float(row[name]) for name in ("gap", *names, "fit_seconds")),
+                f"{row['done']} of {row['of']}",
+            )
+            for row in self.summary().to_dict("records")
+        ]
+        headings = ("method", "epsilon", "falls short by", *names, "seconds", "ended")
+        return card(self.advice.advice, headings=headings, rows=rows, notes=(*self.advice.reasons, *self.notes))
 
     def __repr__(self) -> str:
         s = self.setting
