@@ -121,7 +121,14 @@ class Numbers(NamedTuple):
         """
         leaves, tree = jax.tree.flatten(clipped)
         sizes = [leaf.size for leaf in leaves]
-        parts = jnp.split(self.noise_std * normals(key, sum(sizes)), np.cumsum(sizes)[:-1])
+        # Nothing is drawn where no noise is asked for. The branch also keeps the compiler from drawing the same noise
+        # again for everything that reads it: each leaf's two moments in Adam.
+        noise = jax.lax.cond(
+            self.noise_std > 0,
+            lambda: self.noise_std * normals(key, sum(sizes)),
+            lambda: jnp.zeros(sum(sizes), dtype=jnp.float32),
+        )
+        parts = jnp.split(noise, np.cumsum(sizes)[:-1])
         noisy = [leaf + part.reshape(leaf.shape) for leaf, part in zip(leaves, parts, strict=True)]
         return jax.tree.unflatten(tree, [leaf / self.expected_batch for leaf in noisy])
 
@@ -153,10 +160,11 @@ def poisson_heads(rows: int, steps: int, rate: float, rng: np.random.Generator) 
 
 
 def _roomy(expected_batch: float) -> int:
-    return _rounded(int(expected_batch + 5 * math.sqrt(expected_batch)) + 1)
+    """Wider than all but about one in a million batches: another width is compiled anew."""
+    return _rounded(int(expected_batch + 4.5 * math.sqrt(expected_batch)) + 1)
 
 
 def _rounded(size: int) -> int:
-    """Up to a multiple of an eighth of its power of two, so that few shapes are compiled."""
-    unit = max(1 << max(size.bit_length() - 4, 0), 8)
+    """Up to a multiple of a sixteenth of its power of two, so that few shapes are compiled."""
+    unit = max(1 << max(size.bit_length() - 5, 0), 8)
     return -(-size // unit) * unit
