@@ -87,13 +87,25 @@ def packages(runner: str) -> tuple[str, ...]:
 def run_cell(
     data: Dataset, method: Method, seed: int, *, epsilon: float, delta: float, cpu_seconds: int
 ) -> dict[str, Any]:
-    """Fits, samples as many rows as the train part has, judges. A failure or running out of time is a result as well.
+    """Fits, samples as many rows as the train part has, judges. Not to come to an end is a result as well."""
+    outcome, synthetic = make_rows(data, method, seed, epsilon=epsilon, delta=delta, cpu_seconds=cpu_seconds)
+    if synthetic is None:
+        return outcome
+    schema = Schema.load(data.schema_path)
+    train, test = plain(data.train, schema), plain(data.test, schema)
+    return outcome | judge(synthetic, train, test, schema, CAPS.get(data.name))
+
+
+def make_rows(
+    data: Dataset, method: Method, seed: int, *, epsilon: float, delta: float, cpu_seconds: int
+) -> tuple[dict[str, Any], pd.DataFrame | None]:
+    """The rows that a method makes, as many as the train part has, and what it spent; or why there are none.
 
     The limit is on processor time, so that a busy machine takes nothing from a method; four times as long by the clock
     ends a method that waits for something.
     """
     schema = Schema.load(data.schema_path)
-    train, test = plain(data.train, schema), plain(data.test, schema)
+    train = plain(data.train, schema)
     with tempfile.TemporaryDirectory() as folder:
         rows, facts, made = (Path(folder) / name for name in ("train.csv", "domain.json", "made.csv"))
         train.to_csv(rows, index=False)
@@ -117,16 +129,14 @@ def run_cell(
                 preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds + 5)),
             )
         except subprocess.TimeoutExpired:
-            return late
+            return late, None
         if done.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
-            return late
+            return late, None
         if done.returncode != 0:
             last = (done.stderr.strip().splitlines() or ["no message"])[-1]
-            return {"status": f"failed: {last[:300]}"}
+            return {"status": f"failed: {last[:300]}"}, None
         spent = json.loads(done.stdout.strip().splitlines()[-1])
-        synthetic = read_made(made, schema)
-    figures = judge(synthetic, train, test, schema, CAPS.get(data.name))
-    return {"status": "ok", **spent, **figures}
+        return {"status": "ok", **spent}, read_made(made, schema)
 
 
 def read_made(path: Path, schema: Schema) -> pd.DataFrame:
