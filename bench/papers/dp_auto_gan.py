@@ -4,8 +4,8 @@ Every method at the paper's three epsilons, five times, each fit in a process of
 paper's figures beside ours. Writes bench/results/<date>-dp-auto-gan.md, .json and .html (the pictures).
 
 Rows that were made and figures that were measured are kept in bench/.cache, so that a run goes on where it was broken
-off: the first seed of everything comes first, then the other seeds, then what is dear (every column's prediction) for
-those. `--minutes` ends a run in time; with 0 the results are written from what is at hand.
+off: the first seed of everything comes first, then the other seeds; each time what is dear (every column's prediction)
+comes last. `--minutes` ends a run in time; with 0 the results are written from what is at hand.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import os
 import platform
 import time
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -46,29 +46,28 @@ class Job:
     method: str
     epsilon: float
     seed: int
-    parts: tuple[str, ...]
+    part: str
     source: str  # digest of the code that makes the rows, taken once: a tree may change while a run goes on
 
 
-def key_of(job: Job, part: str) -> dict[str, Any]:
+def key_of(job: Job) -> dict[str, Any]:
     referee = hashlib.sha256(Path(adult.__file__).read_bytes()).hexdigest()[:12]
     made = {"method": job.method, "epsilon": job.epsilon, "delta": DELTA, "seed": job.seed}
-    return {**made, "part": part, "version": job.source, "referee": referee}
+    return {**made, "part": job.part, "version": job.source, "referee": referee}
 
 
 def plan(methods: tuple[str, ...], epsilons: tuple[float, ...], seeds: tuple[int, ...], source: str) -> list[Job]:
     """What to do, in an order that makes a run that ends early as complete as it can be."""
     cells = [(method, epsilon) for epsilon in reversed(epsilons) for method in methods]
-    whole = [Job(*cell, seeds[0], adult.PARTS, source) for cell in cells]
-    others = [Job(*cell, seed, (part,), source) for part in adult.PARTS for seed in seeds[1:] for cell in cells]
-    return whole + others
+    passes = [(seed, part) for some in (seeds[:1], seeds[1:]) for part in adult.PARTS for seed in some]
+    return [Job(*cell, seed, part, source) for seed, part in passes for cell in cells]
 
 
 def rows_path(job: Job) -> Path:
     return CACHE / job.source / f"{job.method}-{job.epsilon:g}-{job.seed}.csv.gz"
 
 
-def work(job: Job) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+def work(job: Job) -> dict[str, Any]:
     """Makes the rows, unless they are at hand, and measures; in a process of the pool."""
     path, spent = rows_path(job), rows_path(job).with_suffix(".json")
     train, test, schema = adult.adult()
@@ -79,21 +78,17 @@ def work(job: Job) -> list[tuple[dict[str, Any], dict[str, Any]]]:
             load("adult"), ours(job.method), job.seed, epsilon=job.epsilon, delta=DELTA, cpu_seconds=CPU_SECONDS
         )
         if made is None:
-            return [(key_of(job, part), outcome) for part in job.parts]
+            return outcome
         path.parent.mkdir(parents=True, exist_ok=True)
         made.to_csv(path, index=False)
         spent.write_text(json.dumps(outcome))  # last: a table without it was cut off while it was written
-    return [(key_of(job, part), outcome | adult.judge(part, made, (train, test, schema))) for part in job.parts]
+    return outcome | adult.judge(job.part, made, (train, test, schema))
 
 
 def run(jobs: list[Job], record: Record, *, workers: int, minutes: float) -> list[dict[str, Any]]:
     """Does what is not on record, and gives back all cells that are done. A cell that failed is tried again."""
     begin = time.monotonic()
-
-    def open_parts(job: Job) -> tuple[str, ...]:
-        return tuple(part for part in job.parts if (record.get(key_of(job, part)) or {}).get("status") != "ok")
-
-    todo = [replace(job, parts=parts) for job in jobs if (parts := open_parts(job))]
+    todo = [job for job in jobs if (record.get(key_of(job)) or {}).get("status") != "ok"]
     context = multiprocessing.get_context("spawn")  # the parent may hold threads, which a fork would cut off
     with ProcessPoolExecutor(workers, mp_context=context) as pool:
         running: dict[Any, Job] = {}
@@ -105,12 +100,9 @@ def run(jobs: list[Job], record: Record, *, workers: int, minutes: float) -> lis
                 break
             for future in wait(running, return_when=FIRST_COMPLETED).done:
                 job = running.pop(future)
-                for key, outcome in future.result():
-                    record.add(key, outcome)
-                told = record.get(key_of(job, job.parts[0]))["status"]
-                print(job.method, job.epsilon, job.seed, *job.parts, told, f"({len(todo)} to go)", flush=True)
-    found = (record.get(key_of(job, part)) for job in jobs for part in job.parts)
-    return [cell for cell in found if cell is not None]
+                cell = record.add(key_of(job), future.result())
+                print(job.method, job.epsilon, job.seed, job.part, cell["status"], f"({len(todo)} to go)", flush=True)
+    return [cell for job in jobs if (cell := record.get(key_of(job))) is not None]
 
 
 def facts(options: argparse.Namespace) -> dict[str, Any]:
