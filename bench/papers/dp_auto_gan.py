@@ -93,8 +93,12 @@ def run(jobs: list[Job], record: Record, *, workers: int, minutes: float) -> lis
     with ProcessPoolExecutor(workers, mp_context=context) as pool:
         running: dict[Any, Job] = {}
         while todo or running:
-            while todo and len(running) < workers and time.monotonic() - begin < 60 * minutes:
-                job = todo.pop(0)
+            while len(running) < workers and time.monotonic() - begin < 60 * minutes:
+                making = {rows_path(job) for job in running.values()}  # a table's second part waits for its rows
+                ready = next((at for at, job in enumerate(todo) if rows_path(job) not in making), None)
+                if ready is None:
+                    break
+                job = todo.pop(ready)
                 running[pool.submit(work, job)] = job
             if not running:
                 break

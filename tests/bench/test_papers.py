@@ -1,5 +1,8 @@
 """The paper's figures are read right, cells are counted right, and a figure that is not reached is told."""
 
+import time
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -72,32 +75,14 @@ def quick(monkeypatch, tmp_path):
 
     def make_rows(data, method, seed, *, epsilon, delta, cpu_seconds):
         calls.append((method.name, epsilon, seed))
+        time.sleep(0.02)
         if method.name == "independent":
             return {"status": "failed: no luck"}, None
         return {"status": "ok", "cpu_seconds": 2.0}, made_up(50, seed)
 
-    class Pool:
-        """A pool's part in the run, in this process."""
-
-        def __init__(self, *_, **__):
-            pass
-
-        def __enter__(self):
-            return self
-
-        def __exit__(self, *_):
-            return None
-
-        def submit(self, function, job):
-            from concurrent.futures import Future
-
-            future = Future()
-            future.set_result(function(job))
-            return future
-
     monkeypatch.setattr(dp_auto_gan, "make_rows", make_rows)
     monkeypatch.setattr(dp_auto_gan, "load", lambda name: None)
-    monkeypatch.setattr(dp_auto_gan, "ProcessPoolExecutor", Pool)
+    monkeypatch.setattr(dp_auto_gan, "ProcessPoolExecutor", lambda workers, **_: ThreadPoolExecutor(workers))
     monkeypatch.setattr(dp_auto_gan, "CACHE", tmp_path)
     monkeypatch.setattr(adult, "adult", lambda: (made_up(60, 8), made_up(60, 9), SCHEMA))
     monkeypatch.setattr(adult, "judge", lambda part, made, real: {f"{part}_rows": float(len(made))})
@@ -122,6 +107,13 @@ def test_a_run_goes_on_where_it_was_broken_off(quick) -> None:
     assert len(calls) == 4
     dp_auto_gan.run(dp_auto_gan.plan(("mixture",), (1.01,), (0,), "v2"), record, workers=1, minutes=1.0)
     assert len(calls) == 5  # other code makes other rows
+
+
+def test_the_two_parts_of_a_table_share_its_rows(quick) -> None:
+    calls, record = quick
+    jobs = dp_auto_gan.plan(("mixture",), (1.01,), (0,), "v1")
+    assert len(dp_auto_gan.run(jobs, record, workers=2, minutes=1.0)) == 2
+    assert len(calls) == 1
 
 
 def test_a_failed_fit_is_told_and_tried_again(quick) -> None:
