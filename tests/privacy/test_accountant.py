@@ -363,3 +363,18 @@ def test_a_check_stops_at_the_first_accountant_that_agrees(monkeypatch):
     monkeypatch.setattr(accountant, "rdp_epsilon", refuse)
     gaussians = accountant.flatten([Gaussian(1.0)] * 3)
     assert accountant.exceeds(gaussians, 1.0, DELTA) == pytest.approx(gaussian_epsilon(1 / math.sqrt(3), DELTA))
+
+
+def test_orders_left_out_are_not_told_to_users(caplog):
+    """At large rates some series do not converge; the bound holds without those orders, and other notes still come."""
+    import logging
+
+    from understudy.privacy import renyi
+
+    renyi.curve.cache_clear()
+    with caplog.at_level(logging.WARNING, logger="absl"):
+        found = renyi.curve(PoissonSampled(0.27, Gaussian(1.0)))
+        assert not caplog.records
+        assert np.isfinite(found.epsilon(1e-5))
+        logging.getLogger("absl").warning("_compute_log_a_frac failed to converge, said by someone else")
+    assert len(caplog.records) == 1, "the filter outlived the call"
