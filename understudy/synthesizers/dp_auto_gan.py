@@ -6,7 +6,15 @@ from understudy.privacy import Budget, Ledger, Streams
 from understudy.progress import Progress
 from understudy.schema import Schema
 from understudy.synthesizers.neural.gan_options import GanOptions
-from understudy.synthesizers.neural.plans import Phase, Plans, check_options, check_size, make_plans, widest
+from understudy.synthesizers.neural.plans import (
+    Phase,
+    Plans,
+    check_options,
+    check_size,
+    make_plans,
+    share_of_one_way,
+    widest,
+)
 from understudy.synthesizers.neural.released import Released
 from understudy.table.table import Table
 
@@ -33,7 +41,7 @@ class Config(GanOptions):
     autoencoder_hidden: int = 64
     autoencoder_steps: int = 1000
     autoencoder_clip: float = 1.0
-    autoencoder_rate: float = 0.003
+    autoencoder_rate: float = 0.01
     divergence_weight: float = 1.0
 
     def __post_init__(self) -> None:
@@ -58,12 +66,13 @@ def _plan(config: Config, schema: Schema, budget: Budget) -> Plans:
     width = widest(schema)
     check_size(config.parameters(width), "critic_hidden or generator_hidden")
     check_size(2 * (width + config.latent) * config.autoencoder_hidden, "autoencoder_hidden")
-    left = 1 - config.one_way_share
+    share = config.one_way_share or share_of_one_way(schema, budget)
+    left = 1 - share
     phases = (
-        Phase(config.batch, config.autoencoder_steps, left * config.autoencoder_share, clip=config.autoencoder_clip),
-        Phase(config.batch, config.steps, left * (1 - config.autoencoder_share), clip=config.clip),
+        Phase(config.batch, config.autoencoder_steps, left * config.autoencoder_share, config.autoencoder_clip),
+        Phase(config.batch, config.steps, left * (1 - config.autoencoder_share), config.clip, config.checkpoints),
     )
-    return make_plans(schema, budget, one_way_share=config.one_way_share, phases=phases)
+    return make_plans(schema, budget, one_way_share=share, phases=phases)
 
 
 def train(
@@ -97,6 +106,7 @@ def train(
         learning_rate=config.autoencoder_rate,
         variational=variational,
         divergence_weight=config.divergence_weight,
+        steps=config.autoencoder_steps,
     )
     note = spent_so_far(first, ledger)
     ledger.charge(first.event, f"{first.steps} steps of the autoencoder")
@@ -117,7 +127,7 @@ def train(
         second,
         layout,
         codes,
-        decoder=(coder.decoder, autoencoder.layers_of(state["params"], "decoder.")),
+        decoder=(coder.decoder, autoencoder.layers_of(state["average"], "decoder.")),
         streams=streams,
         progress=progress,
         stage="training the generator",

@@ -7,7 +7,15 @@ from understudy.progress import Progress
 from understudy.schema import Schema
 from understudy.synthesizers.dp_wgan import train_gan
 from understudy.synthesizers.neural.gan_options import GanOptions
-from understudy.synthesizers.neural.plans import Phase, Plans, check_size, label_classes, make_plans, widest
+from understudy.synthesizers.neural.plans import (
+    Phase,
+    Plans,
+    check_size,
+    label_classes,
+    make_plans,
+    share_of_one_way,
+    widest,
+)
 from understudy.synthesizers.neural.released import Released
 from understudy.table.table import Table
 
@@ -32,8 +40,9 @@ def check(config: Config, schema: Schema, budget: Budget) -> None:
 def _plan(config: Config, schema: Schema, budget: Budget) -> Plans:
     label_classes(schema, NAME)
     check_size(config.parameters(widest(schema)), "critic_hidden or generator_hidden")
-    phase = Phase(config.batch, config.steps, 1 - config.one_way_share, config.clip)
-    return make_plans(schema, budget, one_way_share=config.one_way_share, phases=(phase,))
+    share = config.one_way_share or share_of_one_way(schema, budget)
+    phase = Phase(config.batch, config.steps, 1 - share, config.clip, config.checkpoints)
+    return make_plans(schema, budget, one_way_share=share, phases=(phase,))
 
 
 def train(

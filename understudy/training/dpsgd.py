@@ -28,6 +28,7 @@ class DpSgd:
     clip: most that one row's gradient counts, in L2 over all noised parameters together.
     noise_multiplier: the noise's standard deviation is this times `clip`; 0 is no privacy.
     expected_batch: rate times the declared rows, the public number that sums are divided by.
+    chunks: into how many compiled runs the steps are cut at least, if there are as many steps.
     """
 
     rate: float
@@ -35,6 +36,7 @@ class DpSgd:
     clip: float
     noise_multiplier: float
     expected_batch: float
+    chunks: int = CHUNKS
 
     def __post_init__(self) -> None:
         if not 0 < self.rate <= 1:
@@ -77,7 +79,7 @@ class DpSgd:
     def steps_per_chunk(self) -> int:
         """Long enough that Python is not seen, short enough for memory and for progress; from public facts."""
         by_memory = MOST_ROWS_AT_ONCE // max(_roomy(self.expected_batch), 1)
-        return min(self.steps, max(1, min(by_memory, -(-self.steps // CHUNKS))))
+        return min(self.steps, max(1, min(by_memory, self.steps // self.chunks)))
 
     @property
     def numbers(self) -> "Numbers":

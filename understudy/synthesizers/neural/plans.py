@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 MOST_BINS = 16  # coarse codes of a numeric column
 MOST_CODES = 64  # coarse codes of a categorical one
-# Large batches: noise is added once a step, however many rows stand behind it.
-ROWS_PER_BATCH_ROW = 16
-SMALLEST_BATCH, LARGEST_BATCH = 256, 4096
+# Large enough that noise is well above 1 (beyond that, larger batches cost time and gain nothing), small enough to be quick.
+ROWS_PER_BATCH_ROW = 32
+SMALLEST_BATCH, LARGEST_BATCH = 128, 2048
 MOST_PARAMETERS = 50_000_000  # some 800 MB with gradients, noise and the optimiser's moments
 MOST_CLASSES = 64
 ONE_WAY_ROWS, LEAST_ONE_WAY, MOST_ONE_WAY = 60.0, 0.15, 0.9
@@ -26,12 +26,16 @@ ONE_WAY_ROWS, LEAST_ONE_WAY, MOST_ONE_WAY = 60.0, 0.15, 0.9
 
 @dataclass(frozen=True)
 class Phase:
-    """A stretch of private steps: expected batch (None: by rule), steps, its share of the budget, its clip norm."""
+    """A stretch of private steps: expected batch (None: by rule), steps, its share of the budget, its clip norm.
+
+    pauses: how many states on the way can be kept at least.
+    """
 
     batch: int | None
     steps: int
     share: float
     clip: float
+    pauses: int = 0
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,7 @@ def make_plans(
     T steps at sampling rate q with noise z weigh about q^2 T / z^2, the limit of many small steps, which is what the
     shares are of; the calibration itself is exact. Everything here is public.
     """
-    from understudy.training.dpsgd import DpSgd
+    from understudy.training.dpsgd import CHUNKS, DpSgd
 
     rates = tuple(_rate(schema.rows, phase.batch) for phase in phases)
     shapes = tuple((rate, phase.steps, phase.share) for rate, phase in zip(rates, phases, strict=True))
@@ -72,6 +76,7 @@ def make_plans(
             clip=phase.clip,
             noise_multiplier=_multiplier(noise, rate, steps, share),
             expected_batch=rate * schema.rows,
+            chunks=max(CHUNKS, phase.pauses),
         )
         for (rate, steps, share), phase in zip(shapes, phases, strict=True)
     )
