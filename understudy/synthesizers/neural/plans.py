@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 MOST_BINS = 16  # coarse codes of a numeric column
 MOST_CODES = 64  # coarse codes of a categorical one
-# Large enough that noise is well above 1 (beyond that, larger batches cost time and gain nothing), small enough to be quick.
+# Above a noise of about 1, larger batches cost time and gain nothing.
 ROWS_PER_BATCH_ROW = 32
 SMALLEST_BATCH, LARGEST_BATCH = 128, 2048
 MOST_PARAMETERS = 50_000_000  # some 800 MB with gradients, noise and the optimiser's moments
