@@ -1,5 +1,6 @@
 """The paper's figures are read right, cells are counted right, and a figure that is not reached is told."""
 
+import json
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -197,3 +198,15 @@ def test_pictures_come_from_the_rows_on_disk(monkeypatch, tmp_path) -> None:
     assert "age: 0.250 real, 0.750 synthetic" in page
     assert page.count("<svg") == 13 + 1 + 2  # histograms, the scatter, real and synthetic plane
     assert "Nothing was measured" in figures.html([], FACTS)
+
+
+def test_the_docs_quote_the_newest_results() -> None:
+    newest = max(dp_auto_gan.RESULTS.glob("*-dp-auto-gan.json"))
+    docs = (dp_auto_gan.ROOT / "docs" / "papers" / "dp-auto-gan.md").read_text(encoding="utf-8")
+    assert f"bench/results/{newest.stem}.md" in docs
+    found = json.loads(newest.read_text(encoding="utf-8"))
+    assert pages.summarise(found["cells"]) == found["summary"]
+    for line in found["summary"]:
+        if "jsd" in line:
+            row = [line["method"], f"{line['epsilon']:g}", str(line["seeds_tables"]), f"{line['jsd']['mean']:.3f}"]
+            assert f"| {' | '.join(row)} |" in docs

@@ -33,6 +33,7 @@ class Config:
     divergence_weight: weight of the prior's term in the evidence bound.
     batch: expected rows of a step; None follows a public rule. steps: of DP-SGD. clip: norm of one row's gradient.
     learning_rate: of the first steps; it falls to nothing, and what is released is an average over the last of them.
+    checkpoints: how many earlier decoders the model keeps, for boosting; they cost no budget.
     """
 
     one_way_share: float | None = None
@@ -43,6 +44,7 @@ class Config:
     steps: int = 1000
     clip: float = 1.0
     learning_rate: float = 0.01
+    checkpoints: int = 0
 
     def __post_init__(self) -> None:
         check_options(
@@ -53,6 +55,7 @@ class Config:
             steps=(int, 1, 1_000_000),
             clip=(float, 1e-6, 1e6),
             learning_rate=(float, 1e-6, 1),
+            checkpoints=(int, 0, self.steps),
         )
         if self.batch is not None:
             check_options(self, batch=(int, 1, 10_000_000))
@@ -68,7 +71,7 @@ def check(config: Config, schema: Schema, budget: Budget) -> None:
 def _plan(config: Config, schema: Schema, budget: Budget) -> Plans:
     check_size(2 * (widest(schema) + config.latent) * config.hidden, "hidden")
     share = config.one_way_share or share_of_one_way(schema, budget)
-    phase = Phase(config.batch, config.steps, 1 - share, config.clip)
+    phase = Phase(config.batch, config.steps, 1 - share, config.clip, config.checkpoints)
     return make_plans(schema, budget, one_way_share=share, phases=(phase,))
 
 
@@ -83,7 +86,9 @@ def train(
     """
     from understudy.synthesizers.neural.correction import correct_marginals
     from understudy.synthesizers.neural.rows import coarse_rows, release_layout
+    from understudy.synthesizers.neural.trajectory import Trajectory
     from understudy.synthesizers.neural.weights import generator_of
+    from understudy.synthesizers.neural.words import spent_so_far
     from understudy.training import autoencoder, loop
     from understudy.training.nets import Net
 
@@ -102,7 +107,11 @@ def train(
         steps=config.steps,
     )
     (plan,) = plans.phases
+    note = spent_so_far(plan, ledger)
     ledger.charge(plan.event, f"{plan.steps} steps of the autoencoder")
+    kept = Trajectory(
+        config.checkpoints, lambda state: {"generator": autoencoder.layers_of(state["average"], "decoder.")}
+    )
     state = loop.run(
         plan,
         autoencoder.make_step(coder),
@@ -111,7 +120,10 @@ def train(
         streams=streams,
         progress=progress,
         stage="training",
+        note=note,
+        keep=kept.add,
     )
     decoder = generator_of(autoencoder.layers_of(state["average"], "decoder."), coder.decoder)
     generators = correct_marginals([decoder], layout, seed=streams.init)
-    return Released(schema, generators, layout.groups, layout.one_way.counts, round(layout.one_way.total)), ledger
+    rows = round(layout.one_way.total)
+    return Released(schema, generators, layout.groups, layout.one_way.counts, rows, kept.arrays()), ledger

@@ -1,6 +1,5 @@
 """Trains a private GAN on coarse rows, for every method that plays this game."""
 
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,7 @@ from understudy.progress import Progress
 from understudy.synthesizers.neural.gan_options import GanOptions
 from understudy.synthesizers.neural.released import Generator
 from understudy.synthesizers.neural.rows import Layout
+from understudy.synthesizers.neural.trajectory import Trajectory
 from understudy.synthesizers.neural.weights import class_generators, generator_of
 from understudy.training import gan, loop
 from understudy.training.dpsgd import DpSgd
@@ -56,7 +56,7 @@ def play(
         decoder=None if decoder is None else decoder[1],
         label_shares=label_shares,
     )
-    kept: deque[Any] = deque(maxlen=options.checkpoints)
+    kept = Trajectory(options.checkpoints, _networks)
     state = loop.run(
         plan,
         gan.make_step(game),
@@ -66,13 +66,13 @@ def play(
         progress=progress,
         stage=stage,
         note=note,
-        keep=(lambda _, state: kept.append((state["average"], state["critic"]))) if options.checkpoints else None,
+        keep=kept.add,
     )
     if conditional:
         generators = class_generators(state["average"], game.generator, label_shares)
     else:
         generators = [generator_of(state["average"], game.generator)]
-    return Played(generators, _stacked(list(kept)))
+    return Played(generators, kept.arrays())
 
 
 def make_game(options: GanOptions, layout: Layout, *, conditional: bool, decoder: Net | None) -> gan.Game:
@@ -102,14 +102,6 @@ def make_game(options: GanOptions, layout: Layout, *, conditional: bool, decoder
     )
 
 
-def _stacked(kept: list[tuple[Params, dict[str, Any]]]) -> dict[str, np.ndarray]:
-    """Checkpoints one above the other, oldest first: generator.<layer>.w, critic.<layer>.w and so on."""
-    arrays = {}
-    if kept:
-        for place in range(len(kept[0][0])):
-            for part in ("w", "b"):
-                arrays[f"generator.{place}.{part}"] = np.stack([np.asarray(g[place][part]) for g, _ in kept])
-        for name in kept[0][1]:
-            for part in ("w", "b"):
-                arrays[f"critic.{name}.{part}"] = np.stack([np.asarray(c[name][part]) for _, c in kept])
-    return arrays
+def _networks(state: Any) -> dict[str, Params]:
+    critic = state["critic"]
+    return {"generator": state["average"], "critic": [critic[str(number)] for number in range(len(critic))]}
