@@ -287,3 +287,14 @@ def test_a_network_that_would_not_fit_is_refused():
 def test_a_budget_too_small_for_any_noise_is_refused():
     with pytest.raises(OptionError, match=r"epsilon|noise"):
         dp_vae.check(dp_vae.Config(batch=400, steps=5), SCHEMA, Budget(1e-9, 1e-300))
+
+
+def test_earlier_decoders_come_along_and_cost_nothing():
+    plain = fit(people(), SCHEMA, method="dp-vae", epsilon=2.0, seed=1, **TINY)
+    model = fit(people(), SCHEMA, method="dp-vae", epsilon=2.0, seed=1, checkpoints=2, **TINY)
+    assert model.certificate.entries == plain.certificate.entries
+    kept = model.released.trajectory
+    assert set(kept) == {f"generator.{place}.{part}" for place in (0, 1) for part in ("w", "b")}
+    assert len(kept["generator.0.w"]) == 2
+    # The last one is the released decoder before its marginals are corrected.
+    np.testing.assert_array_equal(kept["generator.0.w"][1], model.released.generators[0].layers[0][0])
