@@ -206,7 +206,14 @@ class Opacus:
             **{f"weights{number}": array for number, array in enumerate(weights)},
         )
         command = [str(OPACUS), str(HERE / "dpsgd_opacus.py"), str(folder / "facts.npz"), str(os.cpu_count())]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        # Threads of OpenMP that wait by spinning make torch fifty times slower where other programs run too.
+        self.process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=os.environ | {"OMP_WAIT_POLICY": "PASSIVE"},
+        )
         self.about = json.loads(self.process.stdout.readline())
 
     def ask(self, *words: object) -> dict[str, float]:

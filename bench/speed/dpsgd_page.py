@@ -34,7 +34,9 @@ def render(found: dict[str, Any], day: str) -> str:
         "before and after: " + ", ".join(f"{part} {a} and {b}" for part, (a, b) in found["load"].items()) + "),",
         "so clocks are too slow by up to the share that others took. All ways took turns in every round: ratios are "
         "medians of ratios",
-        "within a round. Processor time is that of all threads, including those that wait by spinning.",
+        "within a round. Processor time is that of all threads. torch's threads wait asleep (OMP_WAIT_POLICY=PASSIVE): "
+        "spinning, as is their",
+        "custom, would make Opacus look tens of times slower on a machine that others use.",
     ]
     for case in found.get("steps", ()):
         lines += ["", *_steps(case)]
