@@ -183,6 +183,9 @@ def test_the_page_puts_the_paper_beside_ours() -> None:
     assert "0.050 / 0.053" in page
     assert "- dp-syn at 0.51: jsd 0.4000, the paper 0.27" in page
     assert "| real rows |  |  |  |  |  | 0.010 |" in page
+    assert "| 0.250 |" in page  # one seed has no spread
+    assert "- not all measured (tables): 2 fits of 5" in page
+    assert "- not all measured (columns): 1 fits of 5" in page
     assert "numpy==2" in page
 
 
