@@ -50,8 +50,8 @@ class Case:
 
 
 CASES = (
-    Case("ADULT critic, 106-70-35-1", ADULT, (70, 35), 200, 100),
-    Case("wide critic, 1071-256-1", (2,) * 1071, (256,), 60, 12),
+    Case("ADULT critic, 106-70-35-1", ADULT, (70, 35), 200, 50),
+    Case("wide critic, 1071-256-1", (2,) * 1071, (256,), 24, 4),
 )
 SLOW = ("by example", "jax-privacy", "Opacus, hooks", "Opacus, ghost")
 OURS = "ghost"
@@ -254,7 +254,8 @@ def measure_steps(case: Case, rounds: int) -> dict[str, Any]:
         for name, run in timed.items():
             run(steps[name])
         found: dict[str, Any] = {name: {"clock": [], "processor": []} for name in timed}
-        for _ in range(rounds):
+        for number in range(rounds):
+            print(case.name, "round", number + 1, flush=True)
             for name, run in timed.items():
                 for kind, seconds in run(steps[name]).items():
                     found[name][kind].append(round(seconds / steps[name] * 1e6, 1))
