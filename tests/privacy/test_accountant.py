@@ -146,7 +146,7 @@ def exact_log_delta(eps, z):
         return float(mpmath.log(mpmath.ncdf(a) - mpmath.exp(eps) * mpmath.ncdf(b)))
 
 
-@pytest.mark.parametrize("z", [0.01, 0.1, 0.5, 1.0, 3.7, 50.0, 1e4])
+@pytest.mark.parametrize("z", [0.01, 0.1, 0.5, 1.0, 3.7, 50.0, 999.0, 1001.0, 1e4, 1e9, 1e29])
 @pytest.mark.parametrize("scale", [0.0, 1e-6, 0.1, 1.0, 3.0, 8.0])
 def test_analytic_delta_keeps_its_digits(z, scale):
     # scale moves epsilon from nothing to far in the tail of this z
@@ -161,6 +161,16 @@ def test_noise_and_epsilon_are_inverse_and_never_short(eps, delta):
     found = gaussian_epsilon(z, delta)
     assert found <= eps * (1 + 1e-9)
     assert found == pytest.approx(eps, rel=1e-7)
+
+
+@pytest.mark.parametrize("delta", [1e-6, 1e-15, 1e-30])
+def test_however_small_an_epsilon_its_noise_keeps_it(delta):
+    found = [gaussian_noise_multiplier(eps, delta) for eps in 10.0 ** -np.arange(0, 40, 2)]
+    assert (np.diff(found) >= 0).all()
+    assert found[-1] == pytest.approx(1 / (delta * math.sqrt(2 * math.pi)), rel=1e-7)  # all of it is delta
+    for eps, z in zip(10.0 ** -np.arange(0, 40, 2), found, strict=True):
+        assert gaussian_epsilon(z, delta) <= eps
+        assert exact_log_delta(eps, z) <= math.log(delta)
 
 
 def test_much_noise_needs_no_epsilon():

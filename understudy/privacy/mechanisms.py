@@ -73,7 +73,9 @@ def _grid(values: np.ndarray, l2_sensitivity: float, noise_multiplier: float, pu
     reach = l2_sensitivity if whole else l2_sensitivity + step * math.sqrt(values.size)
     scale = noise_multiplier * reach * _CUSHION / step
     if scale > _LARGEST_SCALE:
-        raise OptionError(f"{purpose}: noise_multiplier {noise_multiplier:g} is too large for exact noise")
+        raise OptionError(
+            f"{purpose}: noise_multiplier {noise_multiplier:g} is too large for exact noise; raise epsilon or delta"
+        )
     if whole and 1 / step > _LARGEST_STEP:
         raise OptionError(f"{purpose}: l2_sensitivity {l2_sensitivity:g} is too small for a release of whole numbers")
     return step, scale
