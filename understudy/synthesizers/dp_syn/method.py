@@ -142,12 +142,13 @@ def train(
     place = layout.place_of(schema.label)
     shares = layout.shares[place]
     learnt = [code for code in range(len(shares)) if shares[code] > 0 and _enough_rows(layout, shares[code])]
-    if learnt:
-        ledger.charge(Parallel((plan.event,) * len(learnt)), f"{plan.steps} steps of every class's autoencoder")
-        ledger.charge(
-            Parallel((SelfComposed(moment, config.releases),) * len(learnt)),
-            f"{config.releases} times the moments of every class's codes",
-        )
+    # Charged whatever was learnt: what a fit costs must not hang on what it found.
+    parts = max(len(learnt), 1)
+    ledger.charge(Parallel((plan.event,) * parts), f"{plan.steps} steps of every class's autoencoder")
+    ledger.charge(
+        Parallel((SelfComposed(moment, config.releases),) * parts),
+        f"{config.releases} times the moments of every class's codes",
+    )
     rows = coarse_rows(table, layout)
     generators = []
     for code, share in enumerate(shares.tolist()):
