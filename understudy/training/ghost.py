@@ -70,7 +70,7 @@ def clipped_sum(
     for name, x, d in zip(names, inputs, deltas, strict=True):
         # Zero times NaN is NaN: what does not count must be taken out, not scaled.
         x, d = jnp.where(finite, x, 0.0), jnp.where(finite, d, 0.0) * factor
-        use = {"w": x.T @ d, "b": d.sum(axis=0)}
+        use = {"w": _product(x.T, d), "b": d.sum(axis=0)}
         sums[name] = jax.tree.map(jnp.add, sums[name], use) if name in sums else use
     if center is not None:
         weight = factor.sum()
@@ -124,7 +124,7 @@ def _factors(
         if center is not None:
             weights, bias = center[name]["w"], center[name]["b"]
             size = _squares(weights[None])[0] + _squares(bias[None])[0]
-            along = sum(_dot(x[use] @ weights + bias, d[use]) for use in range(len(uses)))
+            along = sum(_dot(_product(x[use], weights) + bias, d[use]) for use in range(len(uses)))
             squared += size - 2.0 * along
             sizes += jnp.sqrt(size)
         # Sums of n products err by less than n EPSILON of their terms' sizes, in whatever order they are taken (Higham
@@ -136,6 +136,11 @@ def _factors(
 
 def _dot(first: jax.Array, second: jax.Array) -> jax.Array:
     return jnp.sum(first * second, axis=1)
+
+
+def _product(first: jax.Array, second: jax.Array) -> jax.Array:
+    """In full float32: accelerators cut the factors to ten bits by default, and the bound with them."""
+    return jnp.matmul(first, second, precision=jax.lax.Precision.HIGHEST)
 
 
 def _factor(squared: jax.Array, finite: jax.Array, present: jax.Array, clip: float) -> jax.Array:
@@ -158,7 +163,7 @@ def clipped_sum_by_example(
     def scaled(leaf: jax.Array) -> jax.Array:
         shape = (-1,) + (1,) * (leaf.ndim - 1)
         kept = jnp.where(finite.reshape(shape), leaf, 0.0)
-        return jnp.tensordot(factor, kept, axes=1)
+        return jnp.tensordot(factor, kept, axes=1, precision=jax.lax.Precision.HIGHEST)
 
     return jax.tree.map(scaled, gradients)
 
