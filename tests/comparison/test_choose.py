@@ -224,10 +224,20 @@ def test_what_never_fits_gets_shares_of_epsilon_and_delta(registered) -> None:
 
     registered(**{f"m{i}": method(f"m{i}", train) for i in range(4)})
     found = choose(table_of([(0, 0, 0)] * 20), TINY, epsilon=1.0)
-    assert len(calls) == 4 * (shares.REHEARSALS + 1)
+    assert len(calls) == 4 * (shares.REHEARSALS + 2)  # the last shares are rehearsed too
     assert calls[-1].epsilon == pytest.approx(0.9 / 4)
     assert calls[-1].delta == pytest.approx(0.9e-6 / 4)
     assert found.certificate.epsilon <= 1.0
+
+
+@pytest.mark.parametrize("epsilon", [1e-300, 1e-18, 1e-7])
+def test_an_epsilon_too_small_to_share_is_refused_before_a_row_is_read(epsilon, tmp_path) -> None:
+    book = BudgetFile.create(tmp_path / "book", Budget(1.0, 1e-5))
+    with pytest.raises(BudgetError, match="too small to share among 2 methods"):
+        choose(
+            "no such file", TINY, methods=["mixture", "independent"], epsilon=epsilon, budget_file=book, options=QUICK
+        )
+    assert not book.events
 
 
 def test_a_candidate_that_spends_more_than_it_rehearsed_is_refused_and_nothing_comes_out(registered) -> None:

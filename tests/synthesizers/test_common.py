@@ -18,10 +18,14 @@ from understudy.table.read import read_table
 
 # Settings that make a fit short; the suite asks for form and honesty, not for quality.
 # A batch of all declared rows samples nothing away, so that noise is found by a formula.
+SHORT_GAME = {"steps": 5, "batch": 300, "latent": 4, "generator_hidden": (8,), "critic_hidden": (8,)}
 QUICK: dict[str, dict[str, Any]] = {
     "mixture": {"components": 6, "steps": 25},
     "dp-vae": {"steps": 5, "hidden": 8, "batch": 300},
     "dp-syn": {"steps": 5, "hidden": 8, "batch": 300, "latent": 3},
+    "dp-wgan": SHORT_GAME,
+    "dp-cgan": SHORT_GAME,
+    "dp-auto-gan": SHORT_GAME | {"autoencoder_steps": 5, "autoencoder_hidden": 8},
 }
 NEEDS_LABEL = ("dp-syn", "dp-cgan")  # one with declared values
 SEED = 918273645

@@ -29,8 +29,6 @@ __all__ = ["NAME", "SUMMARY", "Config", "Released", "check", "train"]
 class Config(GanOptions):
     """Public settings. The defaults need no tuning; see GanOptions."""
 
-    loss: str = "logistic"
-
 
 def check(config: Config, schema: Schema, budget: Budget) -> None:
     """Refuses what cannot work, from public facts alone."""

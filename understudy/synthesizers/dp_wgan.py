@@ -20,8 +20,6 @@ __all__ = ["NAME", "SUMMARY", "Config", "Released", "check", "train"]
 class Config(GanOptions):
     """Public settings. The defaults need no tuning; see GanOptions."""
 
-    loss: str = "wgan"
-
 
 def check(config: Config, schema: Schema, budget: Budget) -> None:
     """Refuses what cannot work, from public facts alone."""
