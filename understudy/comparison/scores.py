@@ -18,6 +18,8 @@ MOST_PAIRS = 300
 ROWS_PER_BLOCK = 1 << 16
 # Scores are summed on this grid, where floats add without rounding: a row moves them by the bound and not a bit more.
 STEPS_PER_COUNT = 2.0**10
+# More rows than this no table has; a candidate's released number can be any under much noise.
+MOST_ROWS = 2.0**33
 
 
 def score_tables(
@@ -32,12 +34,13 @@ def score_tables(
     Sensitivity: the candidates' counts, the cells and the pairs are fixed by what was released before, or public. A row
     that is added or removed moves one count of each pair's table by 1, so by the triangle inequality each distance by
     at most 1 and their sum by at most P. It may move it up for one candidate and down for another: not monotone.
-    Counts are whole and candidates' counts lie on a grid of 2^-10, so sums below 2^43 are exact and rounding adds
-    nothing.
+    Counts are whole and candidates' counts, of at most 2^33 rows, lie on a grid of 2^-10: sums over 300 pairs stay
+    below 2^43, where they are exact, so rounding adds nothing.
     """
     groups = {name: coarse_cells(column) for name, column in schema.modelled.items()}
     pairs = scored_pairs(schema)
-    total = max(1.0, float(np.median([released.rows for released in candidates.values()])))
+    released_rows = float(np.median([released.rows for released in candidates.values()]))
+    total = min(max(1.0, released_rows), MOST_ROWS)
     real = count_pairs({name: table.codes(name) for name in schema.modelled}, groups, pairs)
     scores = np.empty(len(candidates))
     for at, released in enumerate(candidates.values()):

@@ -52,7 +52,10 @@ def share_out(
     choice = 2 * math.sqrt(CHOICE_SHARE) / multiplier
     precision = 1 - CHOICE_SHARE - SPARE_SHARE
     for _ in range(REHEARSALS):
-        each = Budget(gaussian_epsilon(multiplier / math.sqrt(precision / len(names)), budget.delta), budget.delta)
+        epsilon = gaussian_epsilon(multiplier / math.sqrt(precision / len(names)), budget.delta)
+        if epsilon == 0:
+            break  # so small a budget is all delta, which shares of precision do not divide
+        each = Budget(epsilon, budget.delta)
         charged = _rehearse({name: configs[name] for name in names}, schema, each, leave_out, progress)
         if len(charged) < len(names):
             names = tuple(charged)
@@ -64,7 +67,16 @@ def share_out(
         precision *= 0.98 * min(budget.epsilon / total, 1.0) ** 2
     rest = 1 - CHOICE_SHARE
     basic = Budget(rest * budget.epsilon / len(names), rest * budget.delta / len(names))
-    return Shares(names, basic, CHOICE_SHARE * budget.epsilon)
+    charged = _rehearse({name: configs[name] for name in names}, schema, basic, leave_out, progress)
+    choice = CHOICE_SHARE * budget.epsilon
+    # What `choice_epsilon` would refuse after the fits is refused before a row is read.
+    events = [event for own in charged.values() for event in own]
+    if composed_epsilon([*events, BoundedRange(choice / 2)], budget.delta).value > budget.epsilon:
+        raise BudgetError(
+            f"epsilon {budget.epsilon:g} is too small to share among {len(charged)} methods at delta "
+            f"{budget.delta:g}; raise it, or take fewer methods"
+        )
+    return Shares(tuple(charged), basic, choice)
 
 
 def _rehearse(
