@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import time
 from datetime import date
 from pathlib import Path
@@ -102,8 +101,8 @@ def write(cells: list[dict], results: Path) -> None:
     lines = [
         f"# Simulated health records, {date.today().isoformat()}",
         "",
-        f"{ROWS:,} rows, {COLUMNS:,} binary columns, delta {DELTA:g}; `python -m bench.papers.ehr`, {os.cpu_count()} cores, "
-        "a machine that may have been busy. One line a fit; the first is what fresh rows of the same process score.",
+        f"{ROWS:,} rows, {COLUMNS:,} binary columns, delta {DELTA:g}; `python -m bench.papers.ehr`; "
+        "a machine that may have been busy. One line a fit; the first: what fresh rows of the same process score.",
         "",
         "| method | epsilon | " + " | ".join(title.replace("_", " ") for title in titles) + " | processor (s) |",
         "| --- |" + " ---: |" * (len(titles) + 2),
