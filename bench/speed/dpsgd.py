@@ -78,7 +78,6 @@ def ways(case: Case, units: Any, codes: Any) -> tuple[dict[str, Timed], dict[str
     from understudy.training import gan, ghost, nets
     from understudy.training.dpsgd import DpSgd
     from understudy.training.heads import Blocks
-    from understudy.training.noise import normals
 
     blocks = Blocks(case.columns)
     critic = nets.Net.of([blocks.width, *case.hidden, 1])
@@ -125,7 +124,7 @@ def ways(case: Case, units: Any, codes: Any) -> tuple[dict[str, Timed], dict[str
         return jax.tree.map(lambda old, new: old + 1e-9 * new, state[0], found), *state[1:]
 
     def noise_alone(carried: Any, rows: Any, key: Any) -> Any:
-        return carried + normals(key, critic.parameters)
+        return numbers.noisy_mean(carried, key)
 
     def optimiser_alone(state: Any, rows: Any, key: Any) -> Any:
         return follow(state, state[0])
@@ -146,7 +145,7 @@ def ways(case: Case, units: Any, codes: Any) -> tuple[dict[str, Timed], dict[str
         "jax-privacy": (with_their_noise, (*start, privatizer.init(params)), units),
         "without privacy": (without_privacy, start, units),
         "part: clipping and gradients": (clipping_alone, start, units),
-        "part: noise": (noise_alone, jnp.zeros(critic.parameters), units),
+        "part: noise": (noise_alone, params, units),
         "part: optimiser": (optimiser_alone, start, units),
     }
     first = {name: jax.tree.leaves(jax.jit(clipped)(params, units[0])) for name, clipped in sums.items()}
