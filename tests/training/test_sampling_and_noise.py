@@ -47,6 +47,18 @@ def test_tiny_rates_do_not_wrap_around():
     assert (np.diff(step * 10**6 + row) > 0).all()
 
 
+def test_a_gap_of_zero_takes_no_row_twice():
+    """NumPy's exponential, which gaps are made of, can be exactly 0."""
+
+    class Zero:
+        def geometric(self, rate, count):
+            return np.resize([0, 0, 3], count)
+
+    step, row = poisson_heads(7, 4, 0.5, Zero())
+    assert len(set(zip(step.tolist(), row.tolist(), strict=True))) == len(step)
+    assert step.min() >= 0
+
+
 def test_chunks_are_sized_by_public_facts_and_have_one_shape():
     plan = DpSgd(rate=0.01, steps=1000, clip=1.0, noise_multiplier=1.0, expected_batch=50)
     shapes = [chunk.shape for chunk in plan.batches(5000, np.random.default_rng(1))]

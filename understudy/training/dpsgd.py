@@ -156,7 +156,9 @@ def poisson_heads(rows: int, steps: int, rate: float, rng: np.random.Generator) 
         found, last = [], -1
         while last < coins:
             gaps = rng.geometric(rate, int(expected + 6 * math.sqrt(expected)) + 16)
-            places = last + np.cumsum(np.minimum(gaps, coins + 1))  # tiny rates have gaps whose sum would wrap around
+            # Tiny rates have gaps whose sum would wrap around. NumPy's inversion gives 0 once in 2^53 draws: that row
+            # would be taken twice.
+            places = last + np.cumsum(np.clip(gaps, 1, coins + 1))
             found.append(places)
             last = int(places[-1])
         heads = np.concatenate(found)
