@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from statistics import median
+from textwrap import fill
 from typing import Any
 
 OURS, PART = "ghost", "part: "
@@ -25,19 +26,16 @@ def ratio(found: dict[str, Any], name: str, other: str, kind: str) -> float:
 
 
 def render(found: dict[str, Any], day: str) -> str:
-    lines = [
-        f"# Private steps, {day}",
-        "",
+    loads = ", ".join(f"{part} {before} and {after}" for part, (before, after) in found["load"].items())
+    about = (
         "`python -m bench.speed.dpsgd`. Batches of 128, Adam, clip norm 1, noise multiplier 1, float32, "
-        f"{found['cores']} threads for",
-        f"all. Python {found['python']}, {found['machine']}. The machine was shared while this ran (load averages "
-        "before and after: " + ", ".join(f"{part} {a} and {b}" for part, (a, b) in found["load"].items()) + "),",
-        "so clocks are too slow by up to the share that others took. All ways took turns in every round: ratios are "
-        "medians of ratios",
-        "within a round. Processor time is that of all threads. torch's threads wait asleep (OMP_WAIT_POLICY=PASSIVE): "
-        "spinning, as is their",
-        "custom, would make Opacus look tens of times slower on a machine that others use.",
-    ]
+        f"{found['cores']} threads for all. Python {found['python']}, {found['machine']}. The machine was shared while "
+        f"this ran (load averages before and after: {loads}), so clocks show others' share too. "
+        "All ways took turns in every round: ratios are medians of ratios within a round. Processor time is of all "
+        "threads. torch's threads wait asleep (OMP_WAIT_POLICY=PASSIVE): spinning, as they do by default, would "
+        "make Opacus look tens of times slower on a machine that others use too."
+    )
+    lines = [f"# Private steps, {day}", "", fill(about, 120, break_on_hyphens=False)]
     for case in found.get("steps", ()):
         lines += ["", *_steps(case)]
     if "steps" in found:
