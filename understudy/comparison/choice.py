@@ -1,6 +1,5 @@
 """A method chosen under the budget: every candidate and the choice itself are in the model's certificate."""
 
-import dataclasses
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -85,7 +84,7 @@ def choose(
         purpose=f"choice among the methods {', '.join(names)}",
     )
     name = names[picked]
-    config = dataclasses.asdict(configs[name])
+    config = api.settings_of(configs[name])
     certificate = Certificate.issue(
         method=name,
         ledger=ledger,

@@ -146,6 +146,11 @@ def make_config(module: ModuleType, options: Mapping[str, Any], *, why: str = ""
     return module.Config(**options)
 
 
+def settings_of(config: Any) -> dict[str, Any]:
+    """A config as a model file keeps it: whole numbers of several layers are a list there."""
+    return {name: list(v) if isinstance(v, tuple) else v for name, v in dataclasses.asdict(config).items()}
+
+
 def check_plan(module: ModuleType, config: Any, schema: Schema, budget: Budget) -> None:
     """Lets the method refuse, from public facts alone, what it could not carry out: before anything is spent."""
     if hasattr(module, "check"):
@@ -217,13 +222,13 @@ def fit(
     certificate = Certificate.issue(
         method=method,
         ledger=ledger,
-        arrays=model_file.certified_arrays(released.arrays(), released.facts(), dataclasses.asdict(config)),
+        arrays=model_file.certified_arrays(released.arrays(), released.facts(), settings_of(config)),
         schema_digest=schema.digest(),
         seeded=streams.seeded,
     )
     if book is not None:
         book.commit(reservation, certificate)
-    return Model(schema, method, dataclasses.asdict(config), certificate, released)
+    return Model(schema, method, settings_of(config), certificate, released)
 
 
 def load(path: str | PathLike[str]) -> Model:
