@@ -36,8 +36,13 @@ def tiny_rows(count: int = 400) -> str:
 
 
 def command(*arguments: object, first: str = "pass") -> list[str]:
-    """The command for a process of its own; `first` is Python that runs before it."""
-    return [sys.executable, "-c", f"{first}\nfrom understudy.cli.main import main; main()", *map(str, arguments)]
+    """The command for a process of its own; `first` is Python that runs before it.
+
+    A process that was started in the background inherits deaf ears for Ctrl-C: this one hears it in any case.
+    """
+    listen = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    code = f"{listen}\n{first}\nfrom understudy.cli.main import main; main()"
+    return [sys.executable, "-c", code, *map(str, arguments)]
 
 
 def left_over(folder: Path) -> set[str]:
