@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from understudy.cli.main import COMMANDS
+from understudy.errors import OptionError
 from understudy.synthesizers.api import METHODS, method_module
 
 ROOT = Path(__file__).parents[2]
@@ -46,3 +47,21 @@ def test_commands_in_the_pages_exist() -> None:
         text = (ROOT / page).read_text(encoding="utf-8")
         for name in re.findall(r"(?:^\$ |`)understudy (\w+)", text, flags=re.MULTILINE):
             assert name in names | {"COMMAND"}, f"{page}: {name}"
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_option_says_what_it_is(name: str) -> None:
+    from understudy.cli.methods import describe
+
+    assert [option["name"] for option in describe(method_module(name))["options"] if not option["help"]] == []
+
+
+def test_layers_are_given_with_commas() -> None:
+    from understudy.cli.conditions import parse_settings
+
+    module = method_module("dp-wgan")
+    for text in ("64,32", "[64, 32]", "(64, 32)"):
+        assert parse_settings([f"critic_hidden={text}"], module) == {"critic_hidden": (64, 32)}
+    assert parse_settings(["critic_hidden=64"], module) == {"critic_hidden": (64,)}
+    with pytest.raises(OptionError, match="critic_hidden must be a whole number"):
+        parse_settings(["critic_hidden=64,many"], module)

@@ -220,7 +220,7 @@ def test_wrong_options_are_named(wrong: dict, message: str):
 def test_a_batch_larger_than_the_table_takes_every_row():
     module = method_module("dp-wgan")
     config = module.Config(**(TINY | {"batch": 5000}))
-    (plan,) = module._plan(config, SCHEMA, Budget(1.0, 1e-6)).phases
+    (plan,) = module.plan_game(config, SCHEMA, Budget(1.0, 1e-6)).phases
     assert plan.rate == 1
     assert plan.expected_batch == SCHEMA.rows
     assert plan.event == SelfComposed(Gaussian(plan.noise_multiplier), plan.steps)

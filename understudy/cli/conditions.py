@@ -77,6 +77,8 @@ def parse_settings(texts: Sequence[str], module: ModuleType) -> dict[str, Any]:
 
 
 def _setting(name: str, text: str, hint: Any) -> Any:
+    if typing.get_origin(hint) is tuple:  # a number a layer: 64,32 or [64, 32]
+        return tuple(_setting(name, part.strip(), int) for part in text.strip("[]() ").strip(",").split(","))
     kinds = typing.get_args(hint) or (hint,)
     if type(None) in kinds and text.lower() in ("none", "null", ""):
         return None

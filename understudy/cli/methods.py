@@ -31,8 +31,10 @@ def methods(json: JsonOption = False) -> None:
 
 
 def describe(module: ModuleType) -> dict[str, Any]:
-    """A method as plain data; what an option means stands in the docstring of its Config."""
-    helps = dict(re.findall(r"^(\w+): (.+)$", inspect.getdoc(module.Config) or "", flags=re.MULTILINE))
+    """A method as plain data; what an option means stands in the docstring of its Config, or of what that extends."""
+    helps: dict[str, str] = {}
+    for kind in reversed(module.Config.__mro__):
+        helps |= re.findall(r"^(\w+): (.+)$", inspect.cleandoc(kind.__doc__ or ""), flags=re.MULTILINE)
     options = [
         {"name": field.name, "default": field.default, "help": helps.get(field.name, "")}
         for field in dataclasses.fields(module.Config)

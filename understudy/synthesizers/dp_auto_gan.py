@@ -30,9 +30,11 @@ class Config(GanOptions):
 
     latent: numbers between encoder and decoder, which the generator makes.
     autoencoder_share: share of what the one-way tables leave of the budget that goes to the autoencoder.
-    autoencoder_hidden: units of the layer in each half. autoencoder_steps, autoencoder_clip, autoencoder_rate: of its
-    training. divergence_weight: how strongly codes are drawn to standard normal ones, which the generator starts from;
-    0 is the paper's plain autoencoder.
+    autoencoder_hidden: units of the layer in each half of the autoencoder.
+    autoencoder_steps: steps of the autoencoder, all of them charged.
+    autoencoder_clip: norm of one row's gradient over encoder and decoder.
+    autoencoder_rate: its learning rate, which falls to nothing.
+    divergence_weight: how strongly codes are drawn to standard normal ones; 0 is the paper's plain autoencoder.
     """
 
     latent: int = 8

@@ -5,17 +5,9 @@ from dataclasses import dataclass
 from understudy.privacy import Budget, Ledger, Streams
 from understudy.progress import Progress
 from understudy.schema import Schema
-from understudy.synthesizers.dp_wgan import train_gan
+from understudy.synthesizers.dp_wgan import plan_game, train_gan
 from understudy.synthesizers.neural.gan_options import GanOptions
-from understudy.synthesizers.neural.plans import (
-    Phase,
-    Plans,
-    check_size,
-    label_classes,
-    make_plans,
-    share_of_one_way,
-    widest,
-)
+from understudy.synthesizers.neural.plans import Plans, label_classes
 from understudy.synthesizers.neural.released import Released
 from understudy.table.table import Table
 
@@ -37,10 +29,7 @@ def check(config: Config, schema: Schema, budget: Budget) -> None:
 
 def _plan(config: Config, schema: Schema, budget: Budget) -> Plans:
     label_classes(schema, NAME)
-    check_size(config.parameters(widest(schema)), "critic_hidden or generator_hidden")
-    share = config.one_way_share or share_of_one_way(schema, budget)
-    phase = Phase(config.batch, config.steps, 1 - share, config.clip, config.checkpoints)
-    return make_plans(schema, budget, one_way_share=share, phases=(phase,))
+    return plan_game(config, schema, budget)
 
 
 def train(

@@ -27,11 +27,13 @@ __all__ = ["NAME", "SUMMARY", "Config", "Released", "check", "train"]
 class Config:
     """Public settings. The defaults need no tuning.
 
-    one_way_share: share of the budget (of 1/z^2) for the one-way tables, which give bins, first biases and corrections;
-    None follows a public rule.
-    latent: numbers between encoder and decoder. hidden: units of the layer in each half.
+    one_way_share: share of the budget (of 1/z^2) for the one-way tables; None follows a public rule.
+    latent: numbers between encoder and decoder.
+    hidden: units of the layer in each half.
     divergence_weight: weight of the prior's term in the evidence bound.
-    batch: expected rows of a step; None follows a public rule. steps: of DP-SGD. clip: norm of one row's gradient.
+    batch: expected rows of a step; None follows a public rule.
+    steps: of DP-SGD, all of them charged.
+    clip: norm of one row's gradient over both halves.
     learning_rate: of the first steps; it falls to nothing, and what is released is an average over the last of them.
     checkpoints: how many earlier decoders the model keeps, for boosting; they cost no budget.
     """

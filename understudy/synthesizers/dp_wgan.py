@@ -23,10 +23,11 @@ class Config(GanOptions):
 
 def check(config: Config, schema: Schema, budget: Budget) -> None:
     """Refuses what cannot work, from public facts alone."""
-    _plan(config, schema, budget)
+    plan_game(config, schema, budget)
 
 
-def _plan(config: Config, schema: Schema, budget: Budget) -> Plans:
+def plan_game(config: GanOptions, schema: Schema, budget: Budget) -> Plans:
+    """Noise of the one-way tables and of the critic's steps, refusing networks that would not fit."""
     check_size(config.parameters(widest(schema)), "critic_hidden or generator_hidden")
     share = config.one_way_share or share_of_one_way(schema, budget)
     phase = Phase(config.batch, config.steps, 1 - share, config.clip, config.checkpoints)
@@ -42,7 +43,7 @@ def train(
     (`loop.run`, `gan.make_step`), those after a kept checkpoint as well. The generator sees the critic's released
     weights alone, the correction of the marginals released values alone.
     """
-    return train_gan(config, _plan(config, schema, budget), schema, table, budget, False, streams, progress)
+    return train_gan(config, plan_game(config, schema, budget), schema, table, budget, False, streams, progress)
 
 
 def train_gan(

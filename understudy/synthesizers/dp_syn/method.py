@@ -42,14 +42,17 @@ LEAST_ROWS_IN_NOISE = 2.0
 class Config:
     """Public settings. The defaults need no tuning.
 
-    one_way_share: share of the budget (of 1/z^2) for the one-way tables, which give the classes, bins, first biases and
-    corrections; None follows a public rule. moment_share: share of what is left for the moments of codes.
-    components: Gaussians a class. iterations: releases of moments, the first of them of all codes of a class together
-    (one component needs that one alone).
-    latent: numbers of a code. hidden: units of the layer in each half. blur: noise on the codes that a decoder learns
-    from, in a ball of radius sqrt(latent).
-    batch: expected rows of a step over all classes; None follows a public rule. steps: of DP-SGD, for each class.
-    clip: norm of one row's gradient. learning_rate: of the first steps; it falls to nothing.
+    one_way_share: share of the budget (of 1/z^2) for the one-way tables; None follows a public rule.
+    moment_share: share of what is left for the moments of codes.
+    components: Gaussians a class.
+    iterations: releases of moments, the first of all codes of a class together (one component needs that one alone).
+    latent: numbers of a code.
+    hidden: units of the layer in each half.
+    blur: noise on the codes that a decoder learns from, in a ball of radius sqrt(latent).
+    batch: expected rows of a step over all classes; None follows a public rule.
+    steps: of DP-SGD, for each class.
+    clip: norm of one row's gradient over both halves.
+    learning_rate: of the first steps; it falls to nothing.
     """
 
     one_way_share: float | None = None

@@ -14,14 +14,19 @@ MOST_CHECKPOINTS = 1000
 class GanOptions:
     """Public settings of a GAN.
 
-    one_way_share: share of the budget (of 1/z^2) for the one-way tables (bins, first biases, corrections); None follows
-    a public rule.
-    latent: numbers that the generator starts from. generator_hidden, critic_hidden: units of the hidden layers.
+    one_way_share: share of the budget (of 1/z^2) for the one-way tables; None follows a public rule.
+    latent: numbers that the generator starts from.
+    generator_hidden: units of the generator's hidden layers.
+    critic_hidden: units of the critic's hidden layers.
     loss: wgan, wgan-gp (gradient penalty inside the clip), kl-wgan or logistic.
+    critic_steps: critic's steps for each of the generator.
+    critic_rate: learning rate of the critic.
+    generator_rate: learning rate of the generator.
     weight_limit: the critic's weights are cut to this after each step (a Lipschitz bound); None: not cut.
     temperature: of the Gumbel-softmax that makes rows for the critic.
-    critic_steps: critic's steps for each of the generator. batch: expected rows of a step; None follows a public rule.
-    steps: of the critic, all of them charged. clip: norm of one row's gradient around the made-up rows' mean.
+    batch: expected rows of a step; None follows a public rule.
+    steps: of the critic, all of them charged.
+    clip: norm of one row's gradient around the made-up rows' mean.
     correct_marginals: shift the last biases to the released one-way shares at the end.
     checkpoints: how many earlier generators and critics the model keeps, for boosting; they cost no budget.
     """
