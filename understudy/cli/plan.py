@@ -64,7 +64,10 @@ def plan(
     elif choice.method == "independent":
         raise OptionError("--error is about two-way tables, which the method independent does not measure")
     else:
-        raise OptionError(f"plan knows the methods mixture and independent, got {choice.method!r}")
+        raise OptionError(
+            f"plan explains mixture and independent, got {choice.method!r}; see docs/methods/{choice.method}.md for what "
+            "that one charges, and `understudy compare --on simulated` for what it does on tables like this"
+        )
 
 
 def _plan_mixture(

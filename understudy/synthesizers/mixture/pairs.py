@@ -121,6 +121,8 @@ def choose_pairs(
     candidates = [(a, b) for i, a in enumerate(columns) for b in columns[i + 1 :] if (a, b) not in set(plan.always)]
     rate = min(1.0, MOST_LOOKS / (plan.rows * len(candidates)))
     keep = streams.sampling if rate < 1 else None
+    epsilon = plan.selection_epsilon
+    rounds = ledger.prepay(BoundedRange(epsilon), plan.chosen_pairs, "choice of pairs of columns")
     exact = count_pairs(table, one_way, coarse, candidates, keep, rate)
     shares = {name: _coarse_counts(one_way, coarse, name) / one_way.total for name in columns}
     scores = np.empty(len(candidates))
@@ -129,8 +131,6 @@ def choose_pairs(
         noise_error = _on_grid(math.sqrt(2 / math.pi) * plan.pair_noise * rate * count.size / 2)
         scores[number] = np.abs(count.sum(axis=0) - expected).sum() / 2 - noise_error
     picked: list[Pair] = []
-    epsilon = plan.selection_epsilon
-    rounds = ledger.prepay(BoundedRange(epsilon), plan.chosen_pairs, "choice of pairs of columns")
     left = np.arange(len(candidates))
     for _ in range(plan.chosen_pairs):
         place = select(
