@@ -65,8 +65,8 @@ def plan(
         raise OptionError("--error is about two-way tables, which the method independent does not measure")
     else:
         raise OptionError(
-            f"plan explains mixture and independent, got {choice.method!r}; see docs/methods/{choice.method}.md for what "
-            "that one charges, and `understudy compare --on simulated` for what it does on tables like this"
+            f"plan explains mixture and independent, got {choice.method!r}; see docs/methods/{choice.method}.md for "
+            "what that one charges, and `understudy compare --on simulated` for what it does on tables like this"
         )
 
 
