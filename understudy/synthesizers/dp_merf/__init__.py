@@ -1,0 +1,1 @@
+"""DP-MERF: noisy mean embeddings, released once, and a generator that matches them."""
