@@ -57,7 +57,7 @@ def choose(
     streams = Streams.from_entropy() if seed is None else Streams.from_seed(seed)
     if book is not None:
         if isinstance(source, str | os.PathLike):
-            check_names(open_source(source, schema.columns), schema)  # a mistyped path should cost nothing
+            check_names(open_source(source, schema), schema)  # a mistyped path should cost nothing
         reservation = book.reserve(budget, f"choice among the methods {', '.join(names)}")
     progress("reading", 0.0)
     table = source if isinstance(source, Table) else read_table(source, schema)

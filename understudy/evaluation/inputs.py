@@ -43,7 +43,7 @@ def open_table(source: Source, schema: Schema, *, role: str) -> View:
     """
     if isinstance(source, View):
         return source
-    opened = open_source(source, schema.columns)
+    opened = open_source(source, schema)
     _check_columns(opened.names, schema, role)
     coders = codecs_of(schema)
     facts = {name: column_facts(name, schema.modelled[name], coder) for name, coder in coders.items()}

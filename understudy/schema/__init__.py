@@ -1,6 +1,6 @@
 """Public facts about a table: the only thing that may be known without spending privacy budget."""
 
-from understudy.schema.columns import Boolean, Categorical, Column, Datetime, Id, Integer, Ordinal, Real, Text
+from understudy.schema.columns import Boolean, Categorical, Column, Datetime, Id, Image, Integer, Ordinal, Real, Text
 from understudy.schema.schema import Schema, json_schema
 
 __all__ = [
@@ -9,6 +9,7 @@ __all__ = [
     "Column",
     "Datetime",
     "Id",
+    "Image",
     "Integer",
     "Ordinal",
     "Real",

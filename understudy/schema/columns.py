@@ -23,6 +23,7 @@ from understudy.schema.problems import RefusalError, sentences, shown
 
 MOST_REAL_STEPS = 2**51  # a float64 still tells neighbouring steps apart when value/resolution is rounded
 FLOAT32_HIGH = 3.4028234663852886e38
+MOST_PIXELS_A_SIDE = 4096
 SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
 INTEGER_DTYPES = {f"{sign}int{bits}": (sign, bits) for sign in ("", "u") for bits in (8, 16, 32, 64)}
 
@@ -260,11 +261,43 @@ class Text(Facts):
     kind: Literal["text"] = "text"
 
 
+class Image(Facts):
+    """A picture a row: whole numbers 0 to 255, `channels` 1 (grey) or 3 (red, green, blue). Never missing.
+
+    Not among `Schema.modelled`, whose columns have one code a row: `Schema.images` has it.
+    """
+
+    modelled: ClassVar[bool] = False
+    kind: Literal["image"] = "image"
+    height: Whole
+    width: Whole
+    channels: Whole = 1
+
+    @property
+    def pixels(self) -> int:
+        """Numbers an image: those of a table's codes."""
+        return self.height * self.width * self.channels
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of one image as an array: (height, width), and 3 where it is in colour."""
+        return (self.height, self.width) if self.channels == 1 else (self.height, self.width, self.channels)
+
+    @model_validator(mode="after")
+    def _check_size(self) -> Self:
+        for fact, length in (("height", self.height), ("width", self.width)):
+            if not 1 <= length <= MOST_PIXELS_A_SIDE:
+                raise ValueError(f"{fact} must be 1 to {MOST_PIXELS_A_SIDE} pixels, got {length}")
+        if self.channels not in (1, 3):
+            raise ValueError(f"channels must be 1 (grey) or 3 (red, green, blue), got {self.channels}")
+        return self
+
+
 Column = Annotated[
-    Categorical | Ordinal | Boolean | Integer | Real | Datetime | Id | Text,
+    Categorical | Ordinal | Boolean | Integer | Real | Datetime | Id | Text | Image,
     Field(discriminator="kind"),
 ]
 KINDS: dict[str, type[Facts]] = {
     kind.model_fields["kind"].default: kind
-    for kind in (Categorical, Ordinal, Boolean, Integer, Real, Datetime, Id, Text)
+    for kind in (Categorical, Ordinal, Boolean, Integer, Real, Datetime, Id, Text, Image)
 }

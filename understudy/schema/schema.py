@@ -13,7 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, fi
 from understudy.errors import SchemaError
 from understudy.notebook import card
 from understudy.schema import text as schema_text
-from understudy.schema.columns import KINDS, Column, Facts
+from understudy.schema.columns import KINDS, Column, Facts, Image
 from understudy.schema.fields import Source, Whole, Words, is_text
 from understudy.schema.problems import RefusalError, sentences, shown
 from understudy.schema.shown import HIDDEN, column_words
@@ -76,10 +76,13 @@ class Schema(BaseModel):
     def _check(self) -> Self:
         if self.rows is not None and self.rows < 1:
             raise ValueError(f"rows must be at least 1, got {self.rows}; give a public round number")
-        if not self.modelled:
+        if not self.modelled and not self.images:
             raise ValueError("columns must have at least one that is not id or text; nothing would be modelled")
+        if len(self.images) > 1:
+            raise ValueError(f"columns must have at most one of kind image, got {len(self.images)}; keep one of them")
         if self.label is not None and self.label not in self.modelled:
             why = "is of a kind that is not modelled" if self.label in self.columns else "is not among the columns"
+            why = "is an image" if self.label in self.images else why
             raise ValueError(f"label {self.label!r} {why}; name a modelled column, or leave label out")
         if isinstance(self.source, dict) and set(self.source) - set(OWN_FACTS):
             raise ValueError(f"source marks the facts {', '.join(OWN_FACTS)} only; columns have a source of their own")
@@ -87,8 +90,13 @@ class Schema(BaseModel):
 
     @property
     def modelled(self) -> dict[str, Column]:
-        """The columns that are modelled (not id, not text), in order."""
+        """The columns that are modelled and have one code a row (not id, not text, not image), in order."""
         return {name: column for name, column in self.columns.items() if column.modelled}
+
+    @property
+    def images(self) -> dict[str, Image]:
+        """The image column, if there is one: at most one a schema."""
+        return {name: column for name, column in self.columns.items() if isinstance(column, Image)}
 
     def unconfirmed(self) -> list[tuple[str | None, str]]:
         """Facts that were read off the rows, as (column, fact); the column is None for the schema's own facts."""

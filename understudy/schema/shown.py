@@ -11,15 +11,20 @@ LONGEST = 6  # values that are listed one by one
 def column_words(column: Facts) -> str:
     """A column's facts.
 
-    >>> from understudy.schema import Integer
+    >>> from understudy.schema import Image, Integer
     >>> column_words(Integer(low=0, high=9, missing=True))
     '0 to 9, may be missing'
     >>> column_words(Integer(low=0, high=9, source={"high": "data"}))
     'low 0, high: read off the rows, to be confirmed'
+    >>> column_words(Image(height=28, width=20, channels=3))
+    '28 x 20 pixels, in colour'
     """
     facts, private = column.facts(), set(column.from_data())
     facts.pop("kind")
     words = []
+    if {"height", "width"} <= set(facts) and not private & {"height", "width", "channels"}:
+        colour = "in colour" if facts.pop("channels", 1) == 3 else "grey"
+        words.append(f"{facts.pop('height')} x {facts.pop('width')} pixels, {colour}")
     if "low" in facts and not private & {"low", "high"}:
         words.append(f"{facts.pop('low')} to {facts.pop('high')}")
     for fact, value in facts.items():

@@ -212,7 +212,7 @@ def fit(
         raise SchemaError("the table was read with another schema than the one given; read it again with this one")
     if book is not None:
         if isinstance(source, str | PathLike):
-            check_names(open_source(source, schema.columns), schema)  # a mistyped path should cost nothing
+            check_names(open_source(source, schema), schema)  # a mistyped path should cost nothing
         reservation = book.reserve(budget, f"fit of method {method}")
     progress("reading", 0.0)
     table = source if isinstance(source, Table) else read_table(source, schema)

@@ -15,7 +15,8 @@ import pyarrow as pa
 from understudy.notebook import card
 from understudy.schema import Schema
 from understudy.table.codec import CLIPPED
-from understudy.table.read import RAGGED, Finding, check_names, codecs, encoded_blocks, told
+from understudy.table.pictures import described
+from understudy.table.read import RAGGED, Finding, all_codecs, check_names, encoded_blocks, told
 from understudy.table.sources import Source, open_source
 from understudy.table.written import written_whole
 
@@ -63,7 +64,7 @@ class _Offence:
 def _offences(source: Source, schema: Schema) -> Iterator[_Offence]:
     check_names(source, schema)
     first = 0
-    for arrays, encoded in encoded_blocks(source, codecs(schema)):
+    for arrays, encoded in encoded_blocks(source, all_codecs(schema)):
         for name, part in encoded.items():
             for rule, positions in {**part.bad, CLIPPED: part.clipped_at}.items():
                 if len(positions):
@@ -73,7 +74,7 @@ def _offences(source: Source, schema: Schema) -> Iterator[_Offence]:
 
 def check_table(source: Any, schema: Schema) -> CheckResult:
     """Counts what does not fit, by column and rule, in one pass and little memory."""
-    opened = open_source(source, schema.columns)
+    opened = open_source(source, schema)
     findings: dict[tuple[str | None, str], Finding] = {}
     for offence in _offences(opened, schema):
         findings.setdefault((offence.column, offence.rule), Finding()).add(offence.rows)
@@ -87,7 +88,7 @@ def write_offending(source: Any, schema: Schema, path: str | os.PathLike[str]) -
 
     At most 10,000 cells for each column and rule. Returns the number of lines written.
     """
-    opened = open_source(source, schema.columns)
+    opened = open_source(source, schema)
     written: Counter[tuple[str | None, str]] = Counter()
     with written_whole(Path(path), mode=0o600) as file:
         text = io.TextIOWrapper(file, encoding="utf-8", newline="")
@@ -96,6 +97,8 @@ def write_offending(source: Any, schema: Schema, path: str | os.PathLike[str]) -
         for offence in _offences(opened, schema):
             room = MOST_WRITTEN - written[offence.column, offence.rule]
             values = offence.cells.take(pa.array(offence.positions[:room])).to_pylist()
+            if offence.column in schema.images:
+                values = [described(cell) for cell in values]
             written[offence.column, offence.rule] += len(values)
             for row, value in zip(offence.rows, values, strict=False):
                 writer.writerow([row, offence.column, offence.rule, "" if value is None else value])

@@ -15,9 +15,10 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from understudy.errors import DataError
-from understudy.schema import Datetime, Id, Integer, Real, Schema
+from understudy.schema import Datetime, Id, Image, Integer, Real, Schema
 from understudy.schema.columns import Categorical, Column
 from understudy.table.codec import codec
+from understudy.table.pictures import image_codec
 from understudy.table.sources import listed
 from understudy.table.written import written_whole
 
@@ -26,12 +27,17 @@ SPECIAL = frozenset('",\r\n')
 
 
 def frame(schema: Schema, codes: Mapping[str, np.ndarray]) -> pd.DataFrame:
-    """A DataFrame in the schema's order; ids are made anew, 1 to n, and text columns are left out."""
+    """A DataFrame in the schema's order; ids are made anew, 1 to n, and text columns are left out.
+
+    Images are objects: one uint8 array (height, width), or (height, width, 3), a cell.
+    """
     rows = len(next(iter(codes.values())))
     series = {}
     for name, column in schema.columns.items():
         if column.modelled:
             series[name] = codec(column).decode(codes[name])
+        elif isinstance(column, Image):
+            series[name] = image_codec(column).decode(codes[name])
         elif isinstance(column, Id):
             numbers = np.arange(1, rows + 1)
             series[name] = pd.Series([f"{column.prefix}{n}" for n in numbers] if column.prefix else numbers)

@@ -9,10 +9,12 @@ import numpy as np
 from understudy.errors import DataError
 from understudy.schema import Schema
 from understudy.table.codec import Codec, Encoded, codec
+from understudy.table.pictures import ImageCodec, image_codec
 from understudy.table.sources import Block, Source, listed, open_source
 from understudy.table.storage import SPILL_BYTES, CodeStore
 from understudy.table.table import Table
 
+AnyCodec = Codec | ImageCodec
 RAGGED = "with another number of fields than the header"
 SHOWN_ROWS = 5
 SHOWN_RULES = 20
@@ -40,14 +42,14 @@ class Finding:
 
 
 def read_table(source: Any, schema: Schema, *, spill_bytes: int = SPILL_BYTES) -> Table:
-    """Reads a path (CSV, also gzipped, or Parquet), DataFrame or Arrow table into codes.
+    """Reads a path (CSV, also gzipped, Parquet, .npz, a folder of PNG images), DataFrame or Arrow table into codes.
 
     Values outside a column's domain are refused, or become its `other`; numbers outside its bounds are clipped and
     counted in `Table.notes`. Codes of more than `spill_bytes` live in an unlinked temporary file.
     """
-    opened = open_source(source, schema.columns)
+    opened = open_source(source, schema)
     check_names(opened, schema)
-    coders = codecs(schema)
+    coders = all_codecs(schema)
     store = CodeStore({name: coder.dtype for name, coder in coders.items()}, spill_bytes)
     findings: dict[tuple[str | None, str], Finding] = {}
     clipped = dict.fromkeys(coders, 0)
@@ -65,7 +67,7 @@ def read_table(source: Any, schema: Schema, *, spill_bytes: int = SPILL_BYTES) -
         store.close()
 
 
-def encoded_blocks(source: Source, coders: dict[str, Codec]) -> Iterator[tuple[Block, dict[str, Encoded]]]:
+def encoded_blocks(source: Source, coders: dict[str, AnyCodec]) -> Iterator[tuple[Block, dict[str, Encoded]]]:
     """The table's blocks, as they came and as codes; a table without a row is refused at the end."""
     rows = 0
     for arrays in source.blocks(list(coders)):
@@ -80,14 +82,28 @@ def codecs(schema: Schema) -> dict[str, Codec]:
     return {name: codec(column, schema.missing_values) for name, column in schema.modelled.items()}
 
 
+def all_codecs(schema: Schema) -> dict[str, AnyCodec]:
+    """The codecs of all columns that a table holds: the modelled ones, and the image."""
+    return codecs(schema) | {name: image_codec(column) for name, column in schema.images.items()}
+
+
 def check_names(source: Source, schema: Schema) -> None:
     """Refuses a table whose columns are not the schema's; id and text columns may be left out of a file."""
-    absent = [name for name in schema.modelled if name not in source.names]
+    held = [*schema.modelled, *schema.images]
+    absent = [name for name in held if name not in source.names]
     unknown = [name for name in source.names if name not in schema.columns]
-    if 2 * len(absent) > len(schema.modelled):
+    flat = [name for name in schema.images if name not in source.images]
+    if flat and not source.images:
+        raise DataError(
+            f"{source.label}: column {flat[0]!r} is of kind image, and this table has none; images are read from a"
+            " folder of PNG files, an .npz file, or a DataFrame with arrays as cells"
+        )
+    if source.images and not schema.images:
+        raise DataError(f"{source.label}: it has images, but the schema declares no column of kind image; add it there")
+    if 2 * len(absent) > len(held):
         # The first line may be a row of values: the file's own words must not be shown here.
         raise DataError(
-            f"{source.label}: {len(absent)} of the schema's {len(schema.modelled)} columns are not in the table"
+            f"{source.label}: {len(absent)} of the schema's {len(held)} columns are not in the table"
             f" ({listed(absent)}); a schema for another table? or is there no header line?"
         )
     if absent:

@@ -26,9 +26,12 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from understudy.errors import DataError
+from understudy.schema import Schema
 from understudy.schema.fields import is_text
+from understudy.table.pictures import cells_of_arrays
 
 CELLS_PER_BLOCK = 1 << 21
+IMAGES_PER_BLOCK = 1024
 CSV_BLOCK_BYTES = 1 << 21
 HEADER_BYTES = 1 << 20
 BROKEN = (pa.ArrowException, OSError, EOFError, ValueError, zlib.error)  # what reading a damaged file may raise
@@ -39,11 +42,15 @@ Block = dict[str, pa.Array]
 
 
 class Source(ABC):
-    """An open table: `names` of its columns, and its rows in blocks. `ragged` fills up while a CSV file is read."""
+    """An open table: `names` of its columns, and its rows in blocks. `ragged` fills up while a CSV file is read.
 
-    def __init__(self, label: str, names: list[str]) -> None:
+    `images` are the columns whose blocks are cells of images (`pictures.CELL`).
+    """
+
+    def __init__(self, label: str, names: list[str], images: Collection[str] = ()) -> None:
         self.label = label
         self.names = names
+        self.images = list(images)
         self.ragged: list[int] = []
         twice = [name for name, count in Counter(names).items() if count > 1]
         if twice:
@@ -59,12 +66,12 @@ class Source(ABC):
         return positions + np.searchsorted(skipped - np.arange(len(skipped)), positions, side="right") + 1
 
 
-def open_source(source: Any, expected: Collection[str] = ()) -> Source:
-    """Opens a path, DataFrame or Arrow table; `expected` column names help to find a CSV file's delimiter."""
+def open_source(source: Any, schema: Schema | None = None) -> Source:
+    """Opens a path, DataFrame or Arrow table; the schema helps to find a CSV file's delimiter, images and labels."""
     if isinstance(source, pd.DataFrame):
-        return FrameSource(source)
+        return FrameSource(source, schema)
     if isinstance(source, str | os.PathLike):
-        return _open_path(Path(source), expected)
+        return _open_path(Path(source), schema)
     if isinstance(source, pa.RecordBatch):
         source = pa.Table.from_batches([source])
     if hasattr(source, "__arrow_c_stream__"):
@@ -72,28 +79,41 @@ def open_source(source: Any, expected: Collection[str] = ()) -> Source:
     raise DataError(f"a table must be a path, a DataFrame or an Arrow table, got {type(source).__name__}")
 
 
-def _open_path(path: Path, expected: Collection[str]) -> Source:
+def _open_path(path: Path, schema: Schema | None) -> Source:
+    from understudy.table import image_sources  # stands on this file
+
     label = f"table {str(path)!r}"
     problem = ""
     start = b""
     try:
-        if stat.S_ISREG(path.stat().st_mode):
+        mode = path.stat().st_mode
+        if stat.S_ISREG(mode):
             with path.open("rb") as file:
                 start = file.read(4)
-        else:
-            problem = "it is a directory or a pipe; give one CSV or Parquet file"
+        elif not stat.S_ISDIR(mode):
+            problem = "it is a pipe or a device; give one CSV, Parquet or .npz file, or a folder of PNG images"
     except FileNotFoundError:
         problem = "there is no such file"
     except OSError as error:
         problem = f"it cannot be read ({error.strerror})"
     if problem:
         raise DataError(f"{label}: {problem}")
+    if stat.S_ISDIR(mode):
+        if schema is not None and not schema.images:
+            raise DataError(
+                f"{label}: it is a directory; give one CSV or Parquet file, or for a folder of PNG images a schema with"
+                " a column of kind image"
+            )
+        return image_sources.FolderSource(label, path, schema)
     if start == b"PAR1":
         return ParquetSource(label, path)
+    if path.suffix.lower() == ".npz":
+        return image_sources.NpzSource(label, path, schema)
     if start[:2] == b"PK":
         raise DataError(f"{label}: must be CSV or Parquet, but it is a zip or Excel file; export it as CSV")
     if path.suffix in (".parquet", ".pq"):
         raise DataError(f"{label}: it is not a Parquet file, whatever its name says")
+    expected = () if schema is None else schema.columns
     return CsvSource(label, path, expected, is_gzip=start[:2] == b"\x1f\x8b")
 
 
@@ -112,18 +132,27 @@ def rows_per_block(columns: int) -> int:
 
 
 class FrameSource(Source):
-    def __init__(self, frame: pd.DataFrame) -> None:
-        super().__init__("the DataFrame", [str(name) for name in frame.columns])
+    def __init__(self, frame: pd.DataFrame, schema: Schema | None = None) -> None:
+        names = [str(name) for name in frame.columns]
+        if schema is not None:
+            images = [name for name in names if name in schema.images]
+        else:
+            images = [name for place, name in enumerate(names) if _starts_with_image(frame.iloc[:, place])]
+        super().__init__("the DataFrame", names, images)
         self._frame = frame
 
     def blocks(self, columns: Collection[str]) -> Iterator[Block]:
         size = rows_per_block(len(columns))
+        if set(columns) & set(self.images):
+            size = min(size, IMAGES_PER_BLOCK)
         places = {name: self.names.index(name) for name in columns}
         for first in range(0, len(self._frame), size):
             part = self._frame.iloc[first : first + size]
             yield {name: self._arrow(name, part.iloc[:, place]) for name, place in places.items()}
 
     def _arrow(self, name: str, series: pd.Series) -> pa.Array:
+        if name in self.images:
+            return cells_of_arrays(series)
         if isinstance(series.dtype, pd.PeriodDtype):
             series = series.dt.to_timestamp()
         elif isinstance(series.dtype, pd.SparseDtype):
@@ -137,6 +166,10 @@ class FrameSource(Source):
             raise DataError(
                 f"{self.label}: column {name!r} holds objects that cannot be read; turn them into text or numbers"
             )
+
+
+def _starts_with_image(series: pd.Series) -> bool:
+    return series.dtype == object and len(series) > 0 and getattr(series.iloc[0], "ndim", 0) in (2, 3)
 
 
 def _arrow_by_kind(series: pd.Series) -> pa.Array:

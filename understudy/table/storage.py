@@ -10,6 +10,7 @@ from understudy.errors import DataError
 
 SPILL_BYTES = 1 << 30
 SLAB_ROWS = 1 << 20
+SLAB_BYTES = 1 << 23  # a row of pixels is long: fewer of them then
 
 
 class _Growing:
@@ -18,15 +19,16 @@ class _Growing:
     def __init__(self, dtype: np.dtype) -> None:
         self.dtype = dtype
         self.slabs: list[np.ndarray] = []
-        self.filled = SLAB_ROWS  # rows in the last slab
+        self.slab_rows = max(1, min(SLAB_ROWS, SLAB_BYTES // dtype.itemsize))
+        self.filled = self.slab_rows  # rows in the last slab
         self.file: IO[bytes] | None = None
 
     def append(self, codes: np.ndarray) -> None:
         done = 0
         while done < len(codes):
-            if self.filled == SLAB_ROWS:
+            if self.filled == self.slab_rows:
                 self._next_slab()
-            part = codes[done : done + SLAB_ROWS - self.filled]
+            part = codes[done : done + self.slab_rows - self.filled]
             self.slabs[-1][self.filled : self.filled + len(part)] = part
             self.filled += len(part)
             done += len(part)
@@ -34,7 +36,7 @@ class _Growing:
     def _next_slab(self) -> None:
         if self.file is not None and self.slabs:
             self._flush()
-        self.slabs.append(np.frombuffer(mmap.mmap(-1, SLAB_ROWS * self.dtype.itemsize), dtype=self.dtype))
+        self.slabs.append(np.frombuffer(mmap.mmap(-1, self.slab_rows * self.dtype.itemsize), dtype=self.dtype))
         self.filled = 0
 
     def spill(self) -> None:
@@ -62,7 +64,10 @@ class _Growing:
 
 
 class CodeStore:
-    """Grows one array a column, block by block, never holding more than one column twice."""
+    """Grows one array a column, block by block, never holding more than one column twice.
+
+    A type with a shape, such as `np.dtype((np.uint8, (784,)))`, gives a row that many cells.
+    """
 
     def __init__(self, dtypes: dict[str, np.dtype], spill_bytes: int = SPILL_BYTES) -> None:
         self._columns = {name: _Growing(dtype) for name, dtype in dtypes.items()}

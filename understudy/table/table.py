@@ -8,9 +8,10 @@ import numpy as np
 
 from understudy.errors import DataError
 from understudy.notebook import card
-from understudy.schema import Schema
+from understudy.schema import Column, Image, Schema
 from understudy.schema.shown import column_words
 from understudy.table.codec import codec
+from understudy.table.pictures import image_codec
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -26,7 +27,7 @@ class Table:
     notes: Mapping[str, int] = field(default_factory=dict)
 
     def codes(self, name: str) -> np.ndarray:
-        """The codes of a modelled column, read-only."""
+        """The codes of a modelled column, read-only; of an image column, its pixels: one row of numbers an image."""
         if name not in self._codes:
             raise DataError(f"column {name!r} has no codes; modelled columns are {', '.join(self._codes)}")
         return self._codes[name]
@@ -41,11 +42,12 @@ class Table:
     @classmethod
     def from_codes(cls, schema: Schema, codes: Mapping[str, np.ndarray]) -> "Table":
         """A table from codes made elsewhere, checked against the schema and brought to its types."""
-        if set(codes) != set(schema.modelled):
-            raise DataError(f"codes must be given for exactly the modelled columns: {', '.join(schema.modelled)}")
+        columns = _held(schema)
+        if set(codes) != set(columns):
+            raise DataError(f"codes must be given for exactly the modelled columns: {', '.join(columns)}")
         arrays = {}
-        for name, column in schema.modelled.items():
-            coder = codec(column)
+        for name, column in columns.items():
+            coder = image_codec(column) if isinstance(column, Image) else codec(column)
             problem = ""
             try:
                 arrays[name] = np.array(coder.check(codes[name]))
@@ -63,7 +65,7 @@ class Table:
         return f"Table(private rows of {len(self._codes)} columns: {', '.join(self._codes)})"
 
     def _repr_html_(self) -> str:
-        columns = self.schema.modelled
+        columns = _held(self.schema)
         return card(
             "Table",
             headings=("column", "kind", "public facts"),
@@ -73,3 +75,8 @@ class Table:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a Table holds private rows and cannot be pickled or copied; read it again where it is needed")
+
+
+def _held(schema: Schema) -> dict[str, Column]:
+    """The columns that a table holds codes of: the modelled ones, and the image."""
+    return {**schema.modelled, **schema.images}
