@@ -157,16 +157,18 @@ def _read_csv(path: Path, **options: object) -> pd.DataFrame:
     return pd.read_csv(path, keep_default_na=False, low_memory=False, **options)
 
 
-def split(frame: pd.DataFrame, groups: pd.Series | None = None) -> tuple[pd.DataFrame, pd.DataFrame]:
+def split(
+    frame: pd.DataFrame, groups: pd.Series | None = None, share: float = TRAIN_SHARE
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     """75/25 by a seeded permutation of the rows, or of the groups so that no group is in both parts."""
     rng = np.random.default_rng(SPLIT_SEED)
     if groups is None:
         order = rng.permutation(len(frame))
-        cut = round(TRAIN_SHARE * len(frame))
+        cut = round(share * len(frame))
         parts = order[:cut], order[cut:]
     else:
         names = rng.permutation(np.sort(groups.unique()))
-        in_train = groups.isin(names[: round(TRAIN_SHARE * len(names))]).to_numpy()
+        in_train = groups.isin(names[: round(share * len(names))]).to_numpy()
         order = rng.permutation(len(frame))
         parts = order[in_train[order]], order[~in_train[order]]
     train, test = (frame.iloc[rows].reset_index(drop=True) for rows in parts)

@@ -5,7 +5,16 @@ from __future__ import annotations
 import subprocess
 import sys
 
-STEPS = ("bench.peers.install", "bench.foundation", "bench.auto", "bench.speed.rows")
+STEPS = (
+    "bench.peers.install",
+    "bench.foundation",
+    "bench.auto",
+    "bench.speed.rows",
+    "bench.speed.dpsgd",
+    "bench.papers.dp_auto_gan",
+    "bench.papers.ehr",
+    "bench.papers.dp_merf",
+)
 
 
 def main() -> int:
