@@ -20,7 +20,7 @@ import platform
 import tempfile
 import time
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from math import inf
 from pathlib import Path
@@ -149,10 +149,19 @@ def work_image(job: Job) -> dict[str, Any]:
     return outcome | images.judge_images(job.dataset, images.read(path))
 
 
-def run(jobs: list[Job], record: Record, *, workers: int, minutes: float) -> list[dict[str, Any]]:
+def on_record(record: Record, job: Job, earlier: tuple[str, ...]) -> dict[str, Any] | None:
+    """The cell of a job: of its own source, or else a good one of an earlier source that counts as well."""
+    cells = [record.get(key_of(replace(job, source=source))) for source in (job.source, *earlier)]
+    good = [cell for cell in cells if cell is not None and cell["status"] == "ok"]
+    return good[0] if good else cells[0]
+
+
+def run(
+    jobs: list[Job], record: Record, *, workers: int, minutes: float, earlier: tuple[str, ...] = ()
+) -> list[dict[str, Any]]:
     """Does what is not on record, and gives back all cells that are done. A cell that failed is tried again."""
     begin = time.monotonic()
-    todo = [job for job in jobs if (record.get(key_of(job)) or {}).get("status") != "ok"]
+    todo = [job for job in jobs if (on_record(record, job, earlier) or {}).get("status") != "ok"]
     context = multiprocessing.get_context("spawn")  # the parent may hold threads, which a fork would cut off
     with ProcessPoolExecutor(workers, mp_context=context) as pool:
         running: dict[Any, Job] = {}
@@ -168,7 +177,7 @@ def run(jobs: list[Job], record: Record, *, workers: int, minutes: float) -> lis
                 print(
                     job.dataset, job.method, job.epsilon, job.seed, cell["status"], f"({len(todo)} to go)", flush=True
                 )
-    return [cell for job in jobs if (cell := record.get(key_of(job))) is not None]
+    return [cell for job in jobs if (cell := on_record(record, job, earlier)) is not None]
 
 
 def at_hand(datasets: tuple[str, ...]) -> tuple[str, ...]:
@@ -186,7 +195,7 @@ def at_hand(datasets: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def facts(options: argparse.Namespace, source: str) -> dict[str, Any]:
+def facts(options: argparse.Namespace, cells: list[dict[str, Any]]) -> dict[str, Any]:
     chosen = [("--methods", options.methods), ("--datasets", options.datasets), ("--seeds", options.seeds)]
     words = [str(word) for name, values in chosen for word in (name, *values)]
     return {
@@ -194,7 +203,7 @@ def facts(options: argparse.Namespace, source: str) -> dict[str, Any]:
         "command": " ".join(["python", "-m", "bench.papers.dp_merf", *words]),
         "python": platform.python_version(),
         "cores": os.cpu_count(),
-        "source": source,
+        "sources": list(dict.fromkeys(source for cell in cells if (source := cell["key"]["version"]))),
         "packages": [line for line in packages("ours") if line.partition("==")[0].lower() in WATCHED],
         "delta": DELTA,
         "seeds": len(options.seeds),
@@ -208,6 +217,10 @@ def about(dataset: str) -> dict[str, Any]:
     searched = "largest class" if task.positive is None else f"{task.schema.label} {task.positive}"
     sizes = {"train": len(task.train), "test": len(task.test), "columns": len(task.schema.modelled)}
     return {"dataset": dataset, **sizes, "searched": searched, "base_rate": task.base_rate, "note": task.note}
+
+
+def job_of(key: dict[str, Any]) -> Job:
+    return Job(key["dataset"], key["method"], key["epsilon"], key["seed"], key["version"])
 
 
 def draw(jobs: list[Job], stem: Path) -> list[str]:
@@ -235,18 +248,20 @@ def main() -> None:
     parser.add_argument("--seeds", nargs="+", type=int, default=SEEDS)
     parser.add_argument("--workers", type=int, default=WORKERS)
     parser.add_argument("--minutes", type=float, default=inf, help="start nothing after this time")
+    parser.add_argument("--earlier", nargs="+", default=(), help="digests of earlier sources whose cells count as well")
     parser.add_argument("--results", type=Path, default=RESULTS)
     options = parser.parse_args()
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # the workers' linear algebra: one core each
     source = version("ours")
     options.datasets = at_hand(tuple(options.datasets))
     jobs = plan(tuple(options.methods), options.datasets, tuple(options.epsilons), tuple(options.seeds), source)
-    cells = run(jobs, Record(CACHE / "cells.jsonl"), workers=options.workers, minutes=options.minutes)
-    told, lines = facts(options, source), pages.summarise(cells)
+    record, earlier = Record(CACHE / "cells.jsonl"), tuple(options.earlier)
+    cells = run(jobs, record, workers=options.workers, minutes=options.minutes, earlier=earlier)
+    told, lines = facts(options, cells), pages.summarise(cells)
     told["tables"] = [about(name) for name in options.datasets if name in tasks.RECIPES]
     options.results.mkdir(parents=True, exist_ok=True)
     stem = options.results / f"{told['date']}-dp-merf"
-    told["pictures"] = draw(jobs, stem)
+    told["pictures"] = draw([job_of(cell["key"]) for cell in cells], stem)
     stem.with_suffix(".json").write_text(pages.as_json(told, lines, cells))
     stem.with_suffix(".md").write_text(pages.markdown(lines, told))
     print(stem.with_suffix(".md"))

@@ -83,7 +83,8 @@ def markdown(lines: list[Line], facts: dict[str, Any]) -> str:
     text += ["## Not reached", "", *([f"- {one}" for one in missed] or ["Nothing that was measured falls short."]), ""]
     text += ["## Versions", "", f"`{facts['command']}`", ""]
     packages = ", ".join(facts["packages"])
-    text += [f"Python {facts['python']}, {facts['cores']} cores; source {facts['source']}; {packages}."]
+    sources = ", ".join(facts["sources"])
+    text += [f"Python {facts['python']}, {facts['cores']} cores; source {sources}; {packages}."]
     return "\n".join(text) + "\n"
 
 

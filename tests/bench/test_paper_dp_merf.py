@@ -276,6 +276,10 @@ def test_a_run_goes_on_where_it_was_broken_off(quick) -> None:
     assert len(calls) == 4
     dp_merf.run(dp_merf.plan(("mixture",), ("adult",), (1.0,), (0,), "v2"), record, workers=1, minutes=1.0)
     assert len(calls) == 5  # other code makes other rows
+    later = dp_merf.plan(("mixture",), ("adult",), (1.0, inf), (0, 1), "v3")
+    assert dp_merf.run(later, record, workers=1, minutes=1.0, earlier=("v2", "v1"))[1]["key"]["version"] == "v2"
+    assert len(calls) == 5  # unless earlier code is said to count
+    assert dp_merf.job_of(dp_merf.key_of(later[1])) == later[1]
 
 
 def test_rows_at_hand_are_judged_again_without_a_fit(quick, monkeypatch) -> None:
@@ -313,7 +317,7 @@ FACTS = {
     "command": "python -m this",
     "python": "3.11",
     "cores": 2,
-    "source": "abc",
+    "sources": ["abc", "def"],
     "packages": ["numpy==2"],
     "delta": 1e-5,
     "seeds": 2,
@@ -359,6 +363,7 @@ def test_the_page_puts_the_paper_beside_ours() -> None:
     assert "| adult | 1,234 | 567 | 13 | 0.400 (income x) | N |" in page
     assert "- not all measured: 3 fits of 4" in page
     assert "![](g.png)" in page
+    assert "source abc, def; numpy==2" in page
     assert "Nothing was measured." in dp_merf_pages.markdown([], FACTS)
 
 
