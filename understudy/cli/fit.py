@@ -103,7 +103,7 @@ def fit(
         screen.say(model.certificate.statement(), style="green" if model.certificate.rng != "seeded" else "yellow")
         screen.say(f"Wrote {output}. Next:")
         screen.say(f"  understudy verify {output} --release", style="bold")
-        screen.say(f"  understudy sample {output} -o synthetic.csv", style="bold")
+        screen.say(f"  understudy sample {output} -o synthetic.{'npz' if facts.images else 'csv'}", style="bold")
     if budget_file is not None:
         book = BudgetFile.load(budget_file)
         screen.note(

@@ -8,7 +8,10 @@ import typer
 
 from understudy.errors import OptionError
 
-TableArgument = Annotated[Path, typer.Argument(metavar="TABLE", help="The private table: CSV (also .gz) or Parquet.")]
+TableArgument = Annotated[
+    Path,
+    typer.Argument(metavar="TABLE", help="The private table: CSV (also .gz), Parquet; images: .npz, a folder of PNG."),
+]
 ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file that `understudy fit` wrote.")]
 SchemaOption = Annotated[Path, typer.Option("--schema", "-s", metavar="SCHEMA", help="Public facts of the table.")]
 MethodOption = Annotated[str, typer.Option("--method", "-m", metavar="METHOD", help="See `understudy methods`.")]

@@ -1,5 +1,6 @@
 """`understudy sample`: synthetic rows from a model."""
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -9,12 +10,17 @@ from understudy.cli import screen
 from understudy.cli.options import ModelArgument, check_output
 from understudy.errors import OptionError
 
-ENDINGS = (".csv", ".csv.gz", ".parquet")
+ENDINGS = (".csv", ".csv.gz", ".parquet", ".npz", ".png")
 
 
 def sample(
     model: ModelArgument,
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="OUT", help="A .csv, .csv.gz or .parquet file.")],
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output", "-o", metavar="OUT", help="A .csv, .csv.gz or .parquet file; for images .npz, .png or FOLDER/."
+        ),
+    ],
     rows: Annotated[
         int | None,
         typer.Option("--rows", "-n", metavar="N", help="How many; left out: about as many as the table had."),
@@ -30,14 +36,18 @@ def sample(
     seed: Annotated[int | None, typer.Option("--seed", min=0, help="Repeat the same draw. Costs no privacy.")] = None,
 ) -> None:
     """Draw synthetic rows. Rows are free: drawing any number of them costs no privacy."""
-    check_output(output, model)
-    if not output.name.lower().endswith(ENDINGS):
-        raise OptionError(f"output {str(output)!r}: the name must end in {', '.join(ENDINGS)}")
+    if not _is_folder(output):  # a path object would forget the slash at the end
+        check_output(Path(output), model)
+        if not output.lower().endswith(ENDINGS):
+            raise OptionError(f"output {output!r}: the name must end in {', '.join(ENDINGS)}, or in / for images")
     from understudy.cli.conditions import parse_where
     from understudy.synthesizers.api import load
-    from understudy.table.frame import write_frame
+    from understudy.table.frame import output_kind, write_frame
+    from understudy.table.image_files import check_folder
 
     loaded = load(model)
+    if output_kind(output, loaded.schema) == "folder":
+        check_folder(Path(output))
     drawn = loaded.sample(rows, where=parse_where(where or (), loaded.schema), seed=seed)
     write_frame(drawn, loaded.schema, output)
     certificate = loaded.certificate
@@ -47,3 +57,7 @@ def sample(
     )
     if certificate.rng == "seeded":
         screen.note("warning: the model was fitted with a seed: not for release", style="yellow")
+
+
+def _is_folder(output: str) -> bool:
+    return output.endswith(("/", os.sep)) or Path(output).is_dir()

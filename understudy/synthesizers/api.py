@@ -153,6 +153,11 @@ def settings_of(config: Any) -> dict[str, Any]:
 
 def check_plan(module: ModuleType, config: Any, schema: Schema, budget: Budget) -> None:
     """Lets the method refuse, from public facts alone, what it could not carry out: before anything is spent."""
+    if schema.images and not getattr(module, "IMAGES", False):
+        raise SchemaError(
+            f"method {module.NAME} makes no images, but column {next(iter(schema.images))!r} is of kind image; use"
+            f" -m {auto.IMAGE_METHOD}, or drop the column (kind: text leaves it out)"
+        )
     if hasattr(module, "check"):
         module.check(config, schema, budget)
 

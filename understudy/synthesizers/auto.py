@@ -1,6 +1,7 @@
 """Which method to take, from public facts alone; docs/methods/auto.md has the measurements behind the rule."""
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from understudy.errors import SchemaError
@@ -15,6 +16,9 @@ SUMMARY = "picks one of the methods below by a public rule: columns, declared ro
 # rows of `mixture` predict a label, and from the second on its pairs and triples of columns are mostly closer too.
 WORTH_PREDICTING = 2.5
 WORTH_PAIRING = 6.0
+
+# The others count cells or learn rows of columns; this one is made for pixels.
+IMAGE_METHOD = "dp-merf"
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,9 @@ def choose(schema: Schema, budget: Budget) -> Choice:
     """
     if schema.rows is None:
         raise SchemaError("the schema must declare `rows:`, a public round number, for auto to pick a method")
+    if schema.images and IMAGE_METHOD in _registered():
+        image = next(iter(schema.images))
+        return Choice(IMAGE_METHOD, f"column {image!r} is of kind image, and it is the method that makes images")
     columns = len(schema.modelled)
     pairs = columns * (columns - 1) // 2
     if not pairs:
@@ -50,6 +57,12 @@ def choose(schema: Schema, budget: Budget) -> Choice:
     if schema.rows < least * noise:
         return Choice("independent", f"{facts}; {aim} takes {least:g} times, so single columns get the whole budget")
     return Choice("mixture", f"{facts}; {least:g} times are enough {aim}")
+
+
+def _registered() -> Collection[str]:
+    from understudy.synthesizers.api import METHODS  # which stands on this rule
+
+    return METHODS
 
 
 def _short(number: float) -> str:

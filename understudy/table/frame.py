@@ -15,8 +15,9 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from understudy.errors import DataError
-from understudy.schema import Datetime, Id, Image, Integer, Real, Schema
-from understudy.schema.columns import Categorical, Column
+from understudy.schema import Categorical, Datetime, Id, Image, Schema
+from understudy.table import image_files
+from understudy.table.arrow_columns import arrow_column
 from understudy.table.codec import codec
 from understudy.table.pictures import image_codec
 from understudy.table.sources import listed
@@ -45,20 +46,48 @@ def frame(schema: Schema, codes: Mapping[str, np.ndarray]) -> pd.DataFrame:
 
 
 def write_frame(table: pd.DataFrame, schema: Schema, path: str | os.PathLike[str]) -> None:
-    """Writes CSV (.csv, .csv.gz) or Parquet (.parquet), complete or not at all."""
+    """Writes CSV (.csv, .csv.gz) or Parquet (.parquet), complete or not at all.
+
+    Rows with images: .npz, a new or empty folder (a text that ends in /, or one that is there) for PNG files in one
+    sub-folder a class, or .png for a picture with some of them, a row a class.
+    """
+    kind = output_kind(path, schema)
     path = Path(path)
     unknown = [name for name in table.columns if name not in schema.columns]
     if unknown:
         raise DataError(f"output {str(path)!r}: columns {listed(unknown)} are not in the schema")
-    name = path.name.lower()
-    if name.endswith((".parquet", ".pq")):
-        write = _write_parquet
-    elif name.endswith((".csv", ".csv.gz")):
-        write = _write_csv
-    else:
-        raise DataError(f"output {str(path)!r}: the name must end in .csv, .csv.gz or .parquet")
+    if kind == "folder":
+        image_files.write_folder(table, schema, path)
+        return
     with written_whole(path) as file:
-        write(table, schema, file, name)
+        if kind == "npz":
+            image_files.write_npz(table, schema, file)
+        elif kind == "png":
+            image_files.write_grid(table, schema, file)
+        elif kind == "parquet":
+            _write_parquet(table, schema, file)
+        else:
+            _write_csv(table, schema, file, path.name.lower())
+
+
+def output_kind(path: str | os.PathLike[str], schema: Schema) -> str:
+    """csv, parquet, npz, png or folder: what `write_frame` would write there; refused if the rows do not go with it."""
+    text, name = os.fspath(path), Path(path).name.lower()
+    if schema.images:
+        (image,) = schema.images
+        if text.endswith(("/", os.sep)) or Path(path).is_dir():
+            return "folder"
+        if name.endswith((".npz", ".png")):
+            return name[-3:]
+        raise DataError(
+            f"output {text!r}: the rows have images (column {image!r}); the name must end in .npz (all rows), in /"
+            " (a folder of PNG files), or in .png (a picture with some of them)"
+        )
+    if name.endswith((".parquet", ".pq")):
+        return "parquet"
+    if name.endswith((".csv", ".csv.gz")):
+        return "csv"
+    raise DataError(f"output {text!r}: the name must end in .csv, .csv.gz or .parquet")
 
 
 def _parts(table: pd.DataFrame, schema: Schema, *, as_text: bool) -> Iterator[pa.Table]:
@@ -68,42 +97,7 @@ def _parts(table: pd.DataFrame, schema: Schema, *, as_text: bool) -> Iterator[pa
         yield pa.table({name: arrow_column(part[name], column, as_text=as_text) for name, column in columns.items()})
 
 
-def arrow_column(series: pd.Series, column: Column, *, as_text: bool) -> pa.Array:
-    """A column as plain Arrow values: the type comes from the schema, so that every part of a file has the same."""
-    if isinstance(column, Categorical):
-        return _plain_values(series, column)
-    if isinstance(column, Datetime):
-        if as_text and column.format:
-            return pa.array(series.dt.strftime(column.format), from_pandas=True, type=pa.string())
-        times = pa.array(series, from_pandas=True).cast(pa.timestamp("s"))
-        return times.cast(pa.date32()) if column.resolution == "day" else times
-    if isinstance(column, Real) and column.resolution is None and as_text:
-        return pa.array(series, from_pandas=True, type=pa.float32())  # no more digits than the codes hold
-    if isinstance(column, Real):
-        return pa.array(series, from_pandas=True, type=pa.from_numpy_dtype(column.dtype or "float64"))
-    if isinstance(column, Integer):
-        return pa.array(series, from_pandas=True, type=pa.from_numpy_dtype(column.dtype or "int64"))
-    if isinstance(column, Id):
-        return pa.array(series, type=pa.string() if column.prefix else pa.int64())
-    return pa.array(series, from_pandas=True, type=pa.bool_())
-
-
-def _plain_values(series: pd.Series, column: Categorical) -> pa.Array:
-    kinds = {type(value) for value in column.values}
-    if kinds <= {int, float} or len(kinds) == 1:
-        values = pa.array(column.values)
-    else:
-        values = pa.array([str(value) for value in column.values])  # a file's column has one type: text holds all
-    if isinstance(series.dtype, pd.CategoricalDtype) and tuple(series.cat.categories) == column.values:
-        indices = series.cat.codes.to_numpy()
-    else:
-        indices = pd.Index(column.values, dtype=object).get_indexer(pd.Index(series, dtype=object))
-        if np.any((indices < 0) & series.notna().to_numpy()):
-            raise DataError(f"column {series.name!r} holds values that the schema does not declare")
-    return values.take(pa.array(indices, mask=indices < 0))
-
-
-def _write_parquet(table: pd.DataFrame, schema: Schema, file: IO[bytes], name: str) -> None:
+def _write_parquet(table: pd.DataFrame, schema: Schema, file: IO[bytes]) -> None:
     writer = None
     for part in _parts(table, schema, as_text=False):
         writer = writer or pa.parquet.ParquetWriter(file, part.schema)

@@ -31,7 +31,7 @@ def images_per_block(pixels: int) -> int:
     return max(1, min(1 << 14, CELLS_PER_BLOCK // max(pixels, 1)))
 
 
-def _label_column(schema: Schema) -> str | None:
+def label_column(schema: Schema) -> str | None:
     """The column that classes belong to: the label, or else the only modelled column."""
     if schema.label is not None:
         return schema.label
@@ -80,7 +80,9 @@ class NpzSource(Source):
         images = [name for name, array in self._arrays.items() if self._is_image(name, array, schema)]
         super().__init__(label, list(self._arrays), images)
         for name, array in self._arrays.items():
-            self._check(name, array)
+            left_out = schema is not None and name in schema.columns and name not in (*schema.modelled, *schema.images)
+            if not left_out:
+                self._check(name, array)
         if len({array.shape[0] for array in self._arrays.values()}) > 1:
             raise DataError(f"{label}: all arrays must have one entry a row, but their lengths differ")
 
@@ -107,7 +109,7 @@ class NpzSource(Source):
         elif name in schema.columns or name not in (IMAGES, LABELS):
             meant = name
         else:
-            meant = next(iter(schema.images), None) if name == IMAGES else _label_column(schema)
+            meant = next(iter(schema.images), None) if name == IMAGES else label_column(schema)
         return name if meant is None or (meant != name and meant in arrays) else meant
 
     @staticmethod
@@ -258,7 +260,7 @@ class FolderSource(Source):
 def _class_column(label: str, schema: Schema | None) -> str:
     if schema is None:
         return DRAFTED[LABELS]
-    name = _label_column(schema)
+    name = label_column(schema)
     if name is None:
         raise DataError(
             f"{label}: its sub-folders are classes, but the schema does not say which column they are; declare a"
