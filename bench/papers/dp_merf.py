@@ -34,10 +34,9 @@ from bench.papers import dp_merf_pages as pages
 from bench.papers import dp_merf_tasks as tasks
 from bench.papers.dp_merf_published import DELTA
 from understudy.evaluation import encoding, models
-from understudy.synthesizers.api import METHODS
+from understudy.synthesizers.api import METHODS, method_module
 
 COMPARED = ("dp-merf", "dp-cgan", "mixture", "independent")
-IMAGE_METHODS = ("dp-merf",)  # the others take no image columns
 EPSILONS = (1.0, inf)
 DATASETS = (*tasks.RECIPES, *images.NAMES)
 SEEDS = (0, 1, 2, 3, 4)
@@ -75,6 +74,10 @@ def referee(dataset: str) -> str:
     return digest.hexdigest()[:12]
 
 
+def makes_images(method: str) -> bool:
+    return getattr(method_module(method), "IMAGES", False)
+
+
 def plan(
     methods: tuple[str, ...],
     datasets: tuple[str, ...],
@@ -91,7 +94,7 @@ def plan(
         for dataset in datasets
         for epsilon in (images.EPSILONS if dataset in images.NAMES else EPSILONS)
         if epsilon in epsilons and (epsilon == inf) == without_privacy
-        if dataset not in images.NAMES or method in IMAGE_METHODS
+        if dataset not in images.NAMES or makes_images(method)
     ]
     jobs += [Job(dataset, method, f"{epsilon:g}", seed, source) for seed in seeds for dataset, method, epsilon in cells]
     return jobs
@@ -196,8 +199,8 @@ def at_hand(datasets: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def facts(options: argparse.Namespace, cells: list[dict[str, Any]]) -> dict[str, Any]:
-    chosen = [("--methods", options.methods), ("--datasets", options.datasets), ("--seeds", options.seeds)]
-    words = [str(word) for name, values in chosen for word in (name, *values)]
+    chosen = {name: getattr(options, name) for name in ("methods", "datasets", "epsilons", "seeds", "earlier")}
+    words = [str(word) for name, values in chosen.items() if values for word in (f"--{name}", *values)]
     return {
         "date": date.today().isoformat(),
         "command": " ".join(["python", "-m", "bench.papers.dp_merf", *words]),
@@ -225,17 +228,17 @@ def job_of(key: dict[str, Any]) -> Job:
 
 def draw(jobs: list[Job], stem: Path) -> list[str]:
     """A picture a set and method, of the first seed: real images, then made ones, largest epsilon first."""
+    groups: dict[tuple[str, str], list[Job]] = {}
+    for job in jobs:
+        if job.dataset in images.NAMES and job.method != REAL and made_path(job).exists():
+            groups.setdefault((job.dataset, job.method), []).append(job)
     drawn = []
-    for dataset in images.NAMES:
-        for method in IMAGE_METHODS:
-            wanted = [job for job in jobs if (job.dataset, job.method) == (dataset, method)]
-            first = min((job.seed for job in wanted), default=0)
-            made = [made_path(job) for job in wanted if job.seed == first and made_path(job).exists()]
-            if made:
-                blocks = [images.by_class(pictures, 2) for pictures in map(images.read, made)]
-                path = stem.with_name(f"{stem.name}-{dataset}-{method}.png")
-                images.write_png(path, images.grid([images.by_class(images.real(dataset, "test"), 2), *blocks]))
-                drawn.append(path.name)
+    for (dataset, method), made in groups.items():
+        first = [job for job in made if job.seed == made[0].seed]
+        blocks = [images.by_class(images.read(made_path(job)), 2) for job in first]
+        path = stem.with_name(f"{stem.name}-{dataset}-{method}.png")
+        images.write_png(path, images.grid([images.by_class(images.real(dataset, "test"), 2), *blocks]))
+        drawn.append(path.name)
     return drawn
 
 

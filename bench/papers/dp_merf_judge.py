@@ -8,6 +8,7 @@ classes (`f1_macro`), as in its table 3.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from statistics import fmean
 from typing import Any
 
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from bench.papers.dp_merf_tasks import Task
 from understudy.evaluation.encoding import Encoder
 from understudy.evaluation.inputs import open_table
-from understudy.evaluation.models import CLASSIFIERS, classify
+from understudy.evaluation.models import CLASSIFIERS, Prediction, classify
 from understudy.evaluation.view import View
 
 TRAINED = 20_000  # the most rows that a classifier of a table is trained on
@@ -49,13 +50,19 @@ def _examples(encoder: Encoder, view: View, label: str, most: int) -> Examples:
 
 
 def twelve(
-    train: Examples, test: Examples, *, classes: int, positive: int | None, names: tuple[str, ...] = CLASSIFIERS
+    train: Examples,
+    test: Examples,
+    *,
+    classes: int,
+    positive: int | None,
+    learn: Callable[..., Prediction] = classify,
+    names: tuple[str, ...] = CLASSIFIERS,
 ) -> dict[str, Any]:
     """Means over the classifiers, and `models`: the figures of each. A classifier that cannot be trained is left out
     of the means, and `classifiers` says how many were."""
     models, reasons = {}, set()
     for name in names:
-        found = classify(name, *train, test[0], classes, SEED)
+        found = learn(name, *train, test[0], classes, SEED)
         if found.scores is None:
             reasons.add(found.undefined)
         else:

@@ -7,6 +7,7 @@ from math import inf
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.image import imread
 
 from bench.cells import Record
 from bench.datasets import SETTING, Dataset
@@ -136,7 +137,8 @@ def test_a_task_is_split_by_the_papers_share(monkeypatch, tmp_path) -> None:
 def few(monkeypatch) -> None:
     """Three quick classifiers for the twelve."""
     names = ("logistic_regression", "decision_tree", "gaussian_naive_bayes")
-    monkeypatch.setattr(dp_merf_judge.twelve, "__kwdefaults__", {"names": names})
+    usual = dp_merf_judge.twelve.__kwdefaults__
+    monkeypatch.setattr(dp_merf_judge.twelve, "__kwdefaults__", {**usual, "names": names})
 
 
 @pytest.mark.usefixtures("few")
@@ -201,6 +203,18 @@ def test_images_are_judged_by_accuracy(monkeypatch) -> None:
     assert bad["f1_macro"] < 0.3 < 0.8 < good["f1_macro"]
 
 
+def test_boosted_trees_of_images_rank_what_they_never_saw_last() -> None:
+    images, labels = pictures(120, 5)
+    rows = images.reshape(120, -1)[:, ::28] / 255
+    kept = labels < 3
+    found = dp_merf_images.classify_images("gradient_boosting", rows[kept], labels[kept], rows, 10, 0)
+    assert found.scores.shape == (120, 10)
+    assert (found.scores[:, 3:].max(axis=1) < found.scores[:, :3].min(axis=1)).all()
+    assert (found.scores.argmax(axis=1)[kept] == labels[kept]).mean() > 0.8
+    alone = dp_merf_images.classify_images("gradient_boosting", rows, np.zeros(120, int), rows, 10, 0)
+    assert alone.undefined == "the training rows have one class only"
+
+
 def test_a_grid_has_a_column_a_class_and_stays_small(tmp_path) -> None:
     images, labels = pictures(300, 4)
     block = dp_merf_images.by_class((images, labels), 2)
@@ -229,7 +243,8 @@ def test_a_failed_image_fit_is_told(monkeypatch, tmp_path) -> None:
 # Runs
 
 
-def test_real_rows_and_the_first_seed_come_first() -> None:
+def test_real_rows_and_the_first_seed_come_first(monkeypatch) -> None:
+    monkeypatch.setattr(dp_merf, "makes_images", lambda method: method == "dp-merf")
     jobs = dp_merf.plan(("dp-merf", "mixture"), ("credit", "mnist"), (1.0, inf, 9.6, 1.3), (3, 4), "v")
     assert [(job.dataset, job.method) for job in jobs[:2]] == [("credit", "real"), ("mnist", "real")]
     first, second = jobs[2:8], jobs[8:]
@@ -308,6 +323,21 @@ def test_a_dataset_that_is_not_there_is_left_out_and_named(monkeypatch, tmp_path
     said = capsys.readouterr().out
     assert "mnist is left out" in said
     assert "mnist/train.npz" in said
+
+
+def test_a_picture_shows_the_first_seed_of_every_epsilon(monkeypatch, tmp_path) -> None:
+    monkeypatch.setattr(dp_merf, "makes_images", lambda method: True)
+    monkeypatch.setattr(dp_merf, "CACHE", tmp_path)
+    monkeypatch.setattr(dp_merf_images, "real", lambda name, part: pictures(100, 1))
+    jobs = dp_merf.plan(("dp-merf",), ("mnist", "fashion_mnist"), (9.6, 1.3), (0, 1), "v")
+    assert dp_merf.draw(jobs, tmp_path / "day-dp-merf") == []
+    for seed, job in enumerate(job for job in jobs if job.dataset == "mnist" and job.method == "dp-merf"):
+        dp_merf.made_path(job).parent.mkdir(exist_ok=True)
+        images, labels = pictures(100, seed)
+        np.savez(dp_merf.made_path(job), images=images, labels=labels)
+    assert dp_merf.draw(jobs, tmp_path / "day-dp-merf") == ["day-dp-merf-mnist-dp-merf.png"]
+    drawn = imread(tmp_path / "day-dp-merf-mnist-dp-merf.png")
+    assert drawn.shape[:2] == (3 * 2 * 28 + 2 * 2, 280)
 
 
 # Pages
