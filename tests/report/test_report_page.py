@@ -207,9 +207,9 @@ def test_the_grade_is_that_of_the_weakest(evaluation: Evaluation) -> None:
 
 
 def test_every_metric_of_the_suite_has_words() -> None:
-    from understudy.evaluation.suite import REGISTRY
+    from understudy.evaluation.suite import IMAGE_METRICS, REGISTRY
 
-    assert set(words.QUESTIONS) == set(REGISTRY)
+    assert set(words.QUESTIONS) == {*REGISTRY, *IMAGE_METRICS}
 
 
 def test_the_room_imports_results_and_certificates_only() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from understudy.errors import DataError, SchemaError
-from understudy.schema import Schema
+from understudy.schema import Categorical, Image, Schema
 from understudy.table import profile, sources
 from understudy.table.check import check_table
 from understudy.table.draft import HEADER, draft
@@ -182,3 +182,29 @@ def test_any_small_table_is_drafted_and_fits_or_is_refused(rows):
 def test_a_draft_is_not_yet_public(drafts):
     with pytest.raises(SchemaError):
         Schema.loads(drafts["csv"][0].dumps().replace("source: data", "source: guess"))
+
+
+def test_images_are_drafted_with_their_classes(tmp_path):
+    images = np.zeros((30, 4, 6), dtype=np.uint8)
+    np.savez(tmp_path / "t.npz", images=images, labels=np.arange(30) % 15)
+    schema = draft(tmp_path / "t.npz")
+    assert schema.columns["image"] == Image(height=4, width=6, source="data")
+    assert schema.columns["label"] == Categorical(values=list(range(15)), source="data")
+    assert schema.label == "label"
+    assert (None, "label") in schema.unconfirmed()
+    assert [fact for name, fact in schema.unconfirmed() if name == "image"] == ["kind", "height", "width"]
+    assert read_table(tmp_path / "t.npz", schema).rows == 30
+    assert Schema.loads(schema.dumps(header=HEADER)) == schema
+    images = np.dstack([np.zeros((4, 6, 2), dtype=np.uint8), np.ones((4, 6, 1), dtype=np.uint8)])
+    frame = pd.DataFrame({"scan": [images, images], "age": [20, 30]})
+    drafted = draft(frame)
+    assert drafted.columns["scan"] == Image(height=4, width=6, channels=3, source="data")
+    assert drafted.label is None
+
+
+def test_images_of_several_sizes_are_told_by_their_number():
+    cells = [np.zeros((4, 6), dtype=np.uint8), np.zeros((4, 7), dtype=np.uint8)]
+    with pytest.raises(DataError, match="2 different sizes; resize"):
+        draft(pd.DataFrame({"image": cells}))
+    with pytest.raises(DataError, match="1 cells that cannot be read as an image"):
+        draft(pd.DataFrame({"image": [cells[0], "x"]}))

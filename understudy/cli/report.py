@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 MOST_COLUMNS = 40
 PAIR_BINS = 8
 PUBLIC_ROWS = 20_000
+PUBLIC_IMAGES = 2_000
 
 
 def report(
@@ -95,13 +96,15 @@ def guarantee_of(model: Path, schema: Schema, *, release: bool) -> "Guarantee":
 def _public_page(model: Path, schema: Schema, guarantee: "Guarantee", title: str) -> str:
     """Rows are drawn from the model itself: a file given by mistake (the real one!) could not be told from them."""
     from understudy.cli.histograms import histograms
+    from understudy.cli.pictures import pictures
     from understudy.evaluation.inputs import open_table
     from understudy.report import public_report
     from understudy.synthesizers import api
 
-    rows = api.load(model).sample(PUBLIC_ROWS, seed=0)
+    rows = api.load(model).sample(PUBLIC_IMAGES if schema.images else PUBLIC_ROWS, seed=0)
     view = open_table(rows, schema, role="synthetic")
-    return public_report(histograms(view, None), title=title, guarantee=guarantee)
+    shown = pictures(view, None, schema)
+    return public_report(histograms(view, None), title=title, guarantee=guarantee, pictures=shown)
 
 
 def steward_page(
@@ -117,6 +120,7 @@ def steward_page(
 ) -> str:
     """The steward's page of two tables (paths or frames), computed from real rows."""
     from understudy.cli.histograms import histograms
+    from understudy.cli.pictures import pictures
     from understudy.evaluation import suite
     from understudy.evaluation.inputs import open_tables
     from understudy.report import steward_report
@@ -131,6 +135,7 @@ def steward_page(
         _dependence(views[0], views[1], found),
         title=title,
         guarantee=guarantee,
+        pictures=pictures(views[1], views[0], schema),
     )
 
 

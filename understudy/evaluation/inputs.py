@@ -15,6 +15,7 @@ from understudy.schema import Schema
 from understudy.schema.columns import Boolean, Categorical, Column, Datetime
 from understudy.table import codec as codecs
 from understudy.table import parse
+from understudy.table.pictures import image_codec
 from understudy.table.read import codecs as codecs_of
 from understudy.table.sources import open_source
 
@@ -45,32 +46,49 @@ def open_table(source: Source, schema: Schema, *, role: str) -> View:
         return source
     opened = open_source(source, schema)
     _check_columns(opened.names, schema, role)
+    if schema.images and not opened.images:
+        raise DataError(f"the {role} table has no images; give an .npz file, a folder of PNG files, or a DataFrame")
     coders = codecs_of(schema)
+    pictured = {name: image_codec(column) for name, column in schema.images.items()}
     facts = {name: column_facts(name, schema.modelled[name], coder) for name, coder in coders.items()}
     parts: dict[str, list[np.ndarray]] = {name: [] for name in coders}
     strange: dict[str, dict[str, int]] = {name: {} for name in coders}
-    for arrays in opened.blocks(list(coders)):
+    pixels: list[np.ndarray] = []
+    rows = 0
+    for arrays in opened.blocks([*coders, *pictured]):
         for name, coder in coders.items():
             parts[name].append(_coded(arrays[name], coder, facts[name], strange[name]))
+        for name, coder in pictured.items():
+            pixels.append(_images(name, coder.encode(arrays[name]), role))
+        rows += len(next(iter(arrays.values())))
     if opened.ragged:
         raise DataError(
             f"the {role} table has {len(opened.ragged)} rows with another number of fields than the header; mend them"
         )
-    if not parts[next(iter(parts))]:
+    if not rows:
         raise DataError(f"the {role} table has no rows; it needs at least one")
     if role == "real":
         _refuse(strange)
     codes = {name: np.concatenate(blocks) for name, blocks in parts.items()}
     outside = {name: sum(rules.values()) for name, rules in strange.items() if rules}
-    return View(facts, codes, len(codes[next(iter(codes))]), outside)
+    return View(facts, codes, rows, outside, np.concatenate(pixels) if pixels else None)
+
+
+def _images(name: str, encoded: codecs.Encoded, role: str) -> np.ndarray:
+    """Rows of pixels; an image that does not fit cannot be measured, whichever table it is in."""
+    if encoded.bad:
+        rule, where = next(iter(encoded.bad.items()))
+        raise DataError(f"the {role} table: column {name!r}: at least {len(where)} cells {rule}")
+    return encoded.codes
 
 
 def _check_columns(names: list[str], schema: Schema, role: str) -> None:
-    absent = [name for name in schema.modelled if name not in names]
+    held = [*schema.modelled, *schema.images]
+    absent = [name for name in held if name not in names]
     if absent:
         shown = ", ".join(repr(name) for name in absent[:10]) + (f" and {len(absent) - 10} more" if absent[10:] else "")
         raise DataError(
-            f"the {role} table lacks {len(absent)} of the schema's {len(schema.modelled)} columns: {shown};"
+            f"the {role} table lacks {len(absent)} of the schema's {len(held)} columns: {shown};"
             " rename its columns, or give the schema that belongs to it"
         )
 

@@ -13,6 +13,7 @@ from understudy.evaluation import (
     dimension_wise,
     disclosure,
     distributions,
+    images,
     modes,
     prediction,
     projection,
@@ -23,7 +24,7 @@ from understudy.evaluation import (
 )
 from understudy.evaluation.evaluation import Evaluation
 from understudy.evaluation.inputs import Source, open_tables
-from understudy.evaluation.models import FAST_CLASSIFIERS, FAST_REGRESSORS
+from understudy.evaluation.models import CLASSIFIERS, FAST_CLASSIFIERS, FAST_REGRESSORS
 from understudy.evaluation.parallel import quiet, run
 from understudy.evaluation.result import MetricResult
 from understudy.evaluation.view import View
@@ -76,6 +77,10 @@ REGISTRY: dict[str, Entry] = {
     "gaussians_quality": Entry(modes.gaussians_quality, None, None),
 }
 
+# Of a table with images: the images' own, and what can be said of the columns beside them.
+IMAGE_METRICS = ("image_accuracy", "image_f1", "mean_image")
+BESIDE_IMAGES = ("tvd_1way", "tvd_2way", "lost_categories")
+
 # Metrics whose own work can be shared out among the cores; the others are shared out among each other.
 SHARED_OUT = ("dimension_wise_prediction",)
 
@@ -105,8 +110,12 @@ def evaluate(
     progress("reading the tables", 0.0)
     views = open_tables(real, synthetic, schema, holdout)
     if by is not None:
+        if schema.images:
+            raise OptionError("by= scores the prediction from columns; a table with images has none, leave it out")
         subgroups.check_by(by, schema)
     plans = _plans(which, seed)
+    if schema.images:
+        plans = {name: plans[name] for name in BESIDE_IMAGES if len(schema.modelled) > (name == "tvd_2way")}
     seconds: dict[str, float] = {}
     found: dict[str, MetricResult] = {}
     shared = [(name, task) for name, task in plans.items() if name in SHARED_OUT]
@@ -118,10 +127,13 @@ def evaluate(
         with quiet():
             found[name], seconds[name] = _timed(metric, options | {"jobs": jobs, "progress": progress}, views, schema)
     start = time.perf_counter()
-    found |= _label_metrics(views, schema, which=which, by=by, seed=seed, jobs=jobs, progress=progress)
-    seconds["train_on_synthetic"] = time.perf_counter() - start
+    if schema.images:
+        found |= _image_metrics(views, schema, which=which, seed=seed, jobs=jobs, progress=progress)
+    else:
+        found |= _label_metrics(views, schema, which=which, by=by, seed=seed, jobs=jobs, progress=progress)
+    seconds["image_accuracy" if schema.images else "train_on_synthetic"] = time.perf_counter() - start
     return Evaluation(
-        results=tuple(found[name] for name in REGISTRY if name in found),
+        results=tuple(found[name] for name in (*IMAGE_METRICS, *REGISTRY) if name in found),
         rows={role: view.rows for role, view in _roles(views) if view is not None},
         which=which,
         seed=seed,
@@ -176,3 +188,24 @@ def _label_metrics(
     if by is not None:
         found["subgroup_scores"] = subgroups.read_subgroup_scores(scores, by=by)
     return found
+
+
+def _image_metrics(
+    views: Views, schema: Schema, *, which: str, seed: int, jobs: int, progress: Progress
+) -> dict[str, MetricResult]:
+    """Two readings of one training of all classifiers, and the mean images."""
+    scores = images.score_images(
+        views[0],
+        views[1],
+        schema,
+        holdout=views[2],
+        models=images.FAST if which == "fast" else CLASSIFIERS,
+        seed=seed,
+        jobs=jobs,
+        progress=progress,
+    )
+    return {
+        "image_accuracy": images.read_scores(scores, "accuracy"),
+        "image_f1": images.read_scores(scores, "f1"),
+        "mean_image": images.mean_image(views[0], views[1], schema, holdout=views[2]),
+    }

@@ -45,12 +45,13 @@ class Facts:
 
 @dataclass(frozen=True)
 class View:
-    """A read-only coded table."""
+    """A read-only coded table; `pixels` has a row of numbers an image, where the schema has an image column."""
 
     facts: dict[str, Facts]
     codes: dict[str, NDArray]
     rows: int
     outside: dict[str, int] = field(default_factory=dict)
+    pixels: NDArray[np.uint8] | None = None
 
     def __post_init__(self) -> None:
         frozen = {}
@@ -94,7 +95,8 @@ class View:
 
     def take(self, rows: NDArray) -> "View":
         """Some rows, in the given order."""
-        return View(self.facts, {name: codes[rows] for name, codes in self.codes.items()}, len(rows))
+        pixels = None if self.pixels is None else self.pixels[rows]
+        return View(self.facts, {name: codes[rows] for name, codes in self.codes.items()}, len(rows), pixels=pixels)
 
     def without(self, name: str) -> "View":
         """All columns but one."""
@@ -113,7 +115,7 @@ class View:
             else:
                 cell = codes.astype(np.uint64)
             total = _mix(total ^ _mix(cell + _MIX[0]))
-        return total
+        return total if self.pixels is None else _mix(total ^ _pixel_hashes(self.pixels))
 
     def sample(self, count: int | None, seed: int) -> NDArray[np.intp]:
         """At most `count` rows in an order that depends on the seed and on the table's contents, not on its row order.
@@ -130,3 +132,13 @@ def _mix(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
     words = (words ^ (words >> np.uint64(30))) * _MIX[1]
     words = (words ^ (words >> np.uint64(27))) * _MIX[2]
     return words ^ (words >> np.uint64(31))
+
+
+def _pixel_hashes(pixels: NDArray[np.uint8]) -> NDArray[np.uint64]:
+    """A sum with a random odd weight a pixel, modulo 2^64: images that differ hardly ever have the same."""
+    rng = np.random.default_rng(0)
+    weights = rng.integers(0, 2**63, pixels.shape[1], dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+    total = np.zeros(len(pixels), dtype=np.uint64)
+    for at, weight in enumerate(weights):
+        total += pixels[:, at] * weight
+    return total

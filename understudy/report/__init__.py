@@ -3,7 +3,7 @@
 from understudy.report.build import public_report, steward_report
 from understudy.report.compared import Compared, Cost, Curve, Grid, Point, TradeOff
 from understudy.report.comparison import comparison_report
-from understudy.report.contents import Dependence, Guarantee, Histogram
+from understudy.report.contents import Dependence, Guarantee, Histogram, MeanImages, Pictures
 
 __all__ = [
     "Compared",
@@ -13,6 +13,8 @@ __all__ = [
     "Grid",
     "Guarantee",
     "Histogram",
+    "MeanImages",
+    "Pictures",
     "Point",
     "TradeOff",
     "comparison_report",

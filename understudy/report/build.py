@@ -5,13 +5,14 @@ from importlib import resources
 from typing import Any
 
 from understudy.evaluation.evaluation import OUTSIDE_THE_GUARANTEE, Evaluation
-from understudy.report import sections
-from understudy.report.contents import Dependence, Guarantee, Histogram
+from understudy.report import images, sections
+from understudy.report.contents import Dependence, Guarantee, Histogram, Pictures
 from understudy.report.markup import Html, join, tag
 from understudy.report.sections import section
 
 # The page runs nothing and fetches nothing, and the browser holds it to that.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+WITH_IMAGES = f"{POLICY}; img-src data:"  # images stand in the page itself
 PUBLIC = "For anyone: made from the synthetic rows and the certificate alone. No real row was read for this page."
 
 
@@ -22,6 +23,7 @@ def steward_report(
     *,
     title: str,
     guarantee: Guarantee | None = None,
+    pictures: Pictures | None = None,
 ) -> str:
     """Everything, most of it computed from real rows: for the steward alone, and the page says so everywhere."""
     first = [
@@ -36,48 +38,74 @@ def steward_report(
         tag("p", "; ".join(f"{count:,} {role} rows" for role, count in evaluation.rows.items()), class_="soft"),
         sections.notes(evaluation),
     ]
-    parts = [
-        section("columns", "Every column", sections.columns(histograms, evaluation), outside=True),
-        section("pairs", "Pairs of columns", sections.pairs(dependence, evaluation), outside=True),
-        section("prediction", "Prediction", sections.prediction(evaluation), outside=True),
-        section("planes", "The tables from afar", sections.planes(evaluation), outside=True),
-        section("disclosure", "Disclosure", sections.disclosure(evaluation), outside=True),
-        section("measures", "All measures", sections.metrics(evaluation.results), outside=True),
-    ]
-    links = ["columns", "pairs", "prediction", "planes", "disclosure", "measures"]
+    every = ("columns", "Every column", sections.columns, (histograms, evaluation))
+    if pictures is not None:
+        plan = [
+            ("images", "Images", images.steward, (pictures, evaluation)),
+            ("prediction", "Prediction", images.prediction, (evaluation,)),
+            *([every] if histograms else []),
+        ]
+    else:
+        plan = [
+            every,
+            ("pairs", "Pairs of columns", sections.pairs, (dependence, evaluation)),
+            ("prediction", "Prediction", sections.prediction, (evaluation,)),
+            ("planes", "The tables from afar", sections.planes, (evaluation,)),
+            ("disclosure", "Disclosure", sections.disclosure, (evaluation,)),
+        ]
+    plan.append(("measures", "All measures", sections.metrics, (evaluation.results,)))
+    parts = [section(link, heading, draw(*given), outside=True) for link, heading, draw, given in plan]
+    links = [link for link, *_ in plan]
     if guarantee is not None:
         parts.append(_certified(guarantee))
         links.append("certificate")
-    return page(title, first, parts, links, footer=OUTSIDE_THE_GUARANTEE)
+    return page(title, first, parts, links, footer=OUTSIDE_THE_GUARANTEE, with_images=pictures is not None)
 
 
-def public_report(histograms: Sequence[Histogram], *, title: str, guarantee: Guarantee) -> str:
+def public_report(
+    histograms: Sequence[Histogram], *, title: str, guarantee: Guarantee, pictures: Pictures | None = None
+) -> str:
     """Guarantee, certificate, ledger and the synthetic columns. It takes nothing that was computed from real rows."""
     if any(shown.real is not None or shown.missing_real for shown in histograms):
         raise ValueError("a public report must not be given shares of real rows")
+    if pictures is not None and pictures.means:
+        raise ValueError("a public report must not be given mean images")
     first = [
         tag("p", PUBLIC, class_="inside"),
         tag("div", sections.promise(guarantee), class_="first"),
     ]
-    parts = [
-        section("columns", "Every column of the synthetic rows", sections.columns(histograms, None), outside=False),
-        _certified(guarantee),
-    ]
-    return page(title, first, parts, ["columns", "certificate"], footer=PUBLIC)
+    parts, links = [], []
+    if pictures is not None:
+        parts.append(section("images", "Synthetic images", images.samples(pictures), outside=False))
+        links.append("images")
+    if histograms:
+        shown = sections.columns(histograms, None)
+        parts.append(section("columns", "Every column of the synthetic rows", shown, outside=False))
+        links.append("columns")
+    parts.append(_certified(guarantee))
+    return page(title, first, parts, [*links, "certificate"], footer=PUBLIC, with_images=pictures is not None)
 
 
 def _certified(guarantee: Guarantee) -> Html:
     return section("certificate", "Certificate and ledger", sections.certificate(guarantee), outside=False)
 
 
-def page(title: str, first: Sequence[Any], parts: Sequence[Html], links: Sequence[str], *, footer: str) -> str:
+def page(
+    title: str,
+    first: Sequence[Any],
+    parts: Sequence[Html],
+    links: Sequence[str],
+    *,
+    footer: str,
+    with_images: bool = False,
+) -> str:
     """The frame that all pages share: policy, style, heading, menu, footer."""
     # The style sheet is ours and holds no name of a column: the one text besides `tag` that is taken as it is.
     style = Html(f"<style>{resources.files('understudy.report').joinpath('style.css').read_text('utf-8')}</style>")
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=POLICY),
+        tag("meta", http_equiv="Content-Security-Policy", content=WITH_IMAGES if with_images else POLICY),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("title", title),
         style,

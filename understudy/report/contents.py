@@ -34,6 +34,25 @@ class Dependence:
 
 
 @dataclass(frozen=True, kw_only=True)
+class MeanImages:
+    """The mean image of one class in both tables, as PNG files, and how far they lie apart."""
+
+    name: str
+    real: bytes | None
+    synthetic: bytes | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pictures:
+    """Some synthetic images as one PNG file, a row a class where there are classes; `means` only for the steward."""
+
+    column: str
+    samples: bytes
+    classes: tuple[str, ...]
+    means: tuple[MeanImages, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class Guarantee:
     """A certificate, what recomputing it found, and its ledger in words: (purpose, event) a use of the rows."""
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from html import escape
 from typing import Any
 
-VOID = {"meta", "br", "hr"}
+VOID = {"meta", "br", "hr", "img"}
 
 
 class Html(str):

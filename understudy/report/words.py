@@ -39,10 +39,16 @@ QUESTIONS = {
     "ranking_agreement": ("Ranking of models", "agreement of both tables on which model is better"),
     "subgroup_scores": ("Predictions by group", "the score within groups of people"),
     "gaussians_quality": ("Modes", "share of rows near a known mode"),
+    "image_accuracy": (
+        "Recognising images",
+        "mean accuracy, on unseen real images, of classifiers that learnt from synthetic ones",
+    ),
+    "image_f1": ("Recognising images: F1", "the same, with every class counting alike"),
+    "mean_image": ("Mean images", "how far the mean image of a class is from the real one, from 0 to 1"),
 }
 
 # The grade is that of the weakest of these: every use of a table needs its columns and pairs right.
-HEADLINES = ("tvd_1way", "tvd_2way", "train_on_synthetic")
+HEADLINES = ("tvd_1way", "tvd_2way", "train_on_synthetic", "image_accuracy")
 GRADES = (
     (0.02, "A", "Columns, pairs and predictions are nearly those of fresh real rows."),
     (0.05, "B", "Close to fresh real rows; small effects may be off."),

@@ -10,6 +10,8 @@ import numpy as np
 from understudy.errors import DataError
 from understudy.schema import Boolean, Categorical, Datetime, Id, Integer, Ordinal, Real, Schema, Text
 from understudy.schema.columns import MOST_REAL_STEPS, SECONDS, Column
+from understudy.table.image_profile import ImageProfile
+from understudy.table.image_sources import DRAFTED, LABELS
 from understudy.table.parse import parse_number
 from understudy.table.profile import Numbers, Profile, Times
 from understudy.table.read import RAGGED, Finding, told
@@ -18,7 +20,7 @@ from understudy.table.sources import open_source
 HEADER = """\
 A draft: `source: data` marks what was read off the private rows, which nothing may be built on.
 For each column, set the facts from public knowledge (a code book, a form, the law), not from the rows:
-values, low and high, missing. Then change `source: data` to `source: public`, or remove it.
+values, low and high, missing; height and width. Then change `source: data` to `source: public`, or remove it.
 Look at the kinds too: codes that are numbers, dates, identifiers (kind: id), free text (kind: text).
 Add `label: COLUMN` if one column is to be predicted from the others, and make `rows` a round number."""
 
@@ -30,6 +32,7 @@ ZERO_SHARE = 0.4
 SKEW = 10
 ID_NAME = re.compile(r"(^|[\W_])(id|key|uuid|guid)$|[a-z](Id|ID)$", re.IGNORECASE)
 MISSING_WORD = "?"
+CLASSES = DRAFTED[LABELS]  # a column of this name beside images has their classes
 
 
 def draft(source: Any) -> Schema:
@@ -37,7 +40,7 @@ def draft(source: Any) -> Schema:
     opened = open_source(source)
     if 2 * sum(parse_number(name) is not None for name in opened.names) > len(opened.names):
         raise DataError(f"{opened.label}: the first line must name the columns, but it looks like a row of values")
-    profiles = {name: Profile() for name in opened.names}
+    profiles = {name: ImageProfile() if name in opened.images else Profile() for name in opened.names}
     for block in opened.blocks(opened.names):
         for name, array in block.items():
             profiles[name].add(array)
@@ -46,12 +49,35 @@ def draft(source: Any) -> Schema:
     rows = next(iter(profiles.values())).rows
     if not rows:
         raise DataError(f"{opened.label}: it is empty; it needs at least one row")
-    columns = {name: _guess(name, profile) for name, profile in profiles.items()}
-    if not any(column.modelled for column in columns.values()):
+    pictured = {name: profiles.pop(name).declared(opened.label, name) for name in opened.images}
+    label = CLASSES if pictured and CLASSES in profiles else None
+    columns = {
+        name: _guess_class(profile) if name == label else _guess(name, profile) for name, profile in profiles.items()
+    }
+    if not pictured and not any(column.modelled for column in columns.values()):
         raise DataError(f"{opened.label}: every column looks like an id or free text; write the schema by hand")
     words = sorted(set().union(*(_missing_words(profile, columns[name]) for name, profile in profiles.items())))
     marks = {"rows": "data"} | ({"missing_values": "data"} if words else {})
-    return Schema(rows=_one_digit(rows), missing_values=words, source=marks, columns=columns)
+    if label is not None and columns[label].modelled:
+        marks["label"] = "data"
+    else:
+        label = None
+    return Schema(
+        rows=_one_digit(rows), label=label, missing_values=words, source=marks, columns={**columns, **pictured}
+    )
+
+
+def _guess_class(profile: Profile) -> Column:
+    """The classes of images are values without an order, also where they are written as numbers."""
+    texts = [text for text in profile.counts or () if text not in profile.marked]
+    if not 0 < len(texts) <= MOST_CATEGORIES:
+        return Text(source="data")
+    if profile.could_be_number:
+        values = sorted({_scalar(text) for text in texts})
+    else:
+        values = sorted(texts, key=_natural)
+    missing = {"missing": True} if profile.absent or profile.marked else {}
+    return Categorical(values=values, **missing, source="data")
 
 
 def _guess(name: str, profile: Profile) -> Column:

@@ -83,6 +83,8 @@ def output_kind(path: str | os.PathLike[str], schema: Schema) -> str:
             f"output {text!r}: the rows have images (column {image!r}); the name must end in .npz (all rows), in /"
             " (a folder of PNG files), or in .png (a picture with some of them)"
         )
+    if Path(path).is_dir():
+        raise DataError(f"output {text!r}: it is not a plain file; choose another name")
     if name.endswith((".parquet", ".pq")):
         return "parquet"
     if name.endswith((".csv", ".csv.gz")):

@@ -1,0 +1,43 @@
+"""What a column of images looks like, gathered block by block: the evidence from which `draft` declares its size."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from understudy.errors import DataError
+from understudy.schema import Image
+from understudy.schema.columns import MOST_PIXELS_A_SIDE
+from understudy.table.pictures import COLOUR, NOT_AN_IMAGE, image_codec
+
+
+@dataclass
+class ImageProfile:
+    """Sizes seen so far, whether any pixel has a colour, and how many images cannot be read."""
+
+    rows: int = 0
+    sizes: set[tuple[int, int]] = field(default_factory=set)
+    coloured: bool = False
+    unreadable: int = 0
+
+    def add(self, cells: pa.Array) -> None:
+        self.rows += len(cells)
+        height, width = (cells.field(side).fill_null(0).to_numpy(zero_copy_only=False) for side in ("height", "width"))
+        self.sizes |= {(int(h), int(w)) for h, w in np.unique(np.column_stack([height, width]), axis=0) if h}
+        for size in self.sizes:
+            if max(size) <= MOST_PIXELS_A_SIDE:
+                bad = image_codec(Image(height=size[0], width=size[1])).encode(cells).bad
+                self.coloured = self.coloured or COLOUR in bad
+        self.unreadable += int(np.count_nonzero(height == 0))
+
+    def declared(self, label: str, name: str) -> Image:
+        """The one size that all images have, or a refusal that says how many sizes there are."""
+        where = f"{label}: column {name!r}"
+        if self.unreadable:
+            raise DataError(f"{where}: {self.unreadable} cells {NOT_AN_IMAGE}; mend them first")
+        if len(self.sizes) > 1:
+            raise DataError(f"{where}: the images have {len(self.sizes)} different sizes; resize them to one first")
+        ((height, width),) = self.sizes
+        if max(height, width) > MOST_PIXELS_A_SIDE:
+            raise DataError(f"{where}: the images are wider or higher than {MOST_PIXELS_A_SIDE} pixels; resize them")
+        return Image(height=height, width=width, channels=3 if self.coloured else 1, source="data")
