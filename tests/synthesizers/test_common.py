@@ -23,6 +23,7 @@ QUICK: dict[str, dict[str, Any]] = {
     "mixture": {"components": 6, "steps": 25},
     "dp-vae": {"steps": 5, "hidden": 8, "batch": 300},
     "dp-syn": {"steps": 5, "hidden": 8, "batch": 300, "latent": 3},
+    "dp-merf": {"steps": 20, "hidden": 8, "features": 8, "batch": 64},
     "dp-wgan": SHORT_GAME,
     "dp-cgan": SHORT_GAME,
     "dp-auto-gan": SHORT_GAME | {"autoencoder_steps": 5, "autoencoder_hidden": 8},

@@ -37,7 +37,13 @@ class Layout:
 
 
 def release_layout(
-    table: Table, schema: Schema, *, noise_multiplier: float, streams: Streams, ledger: Ledger
+    table: Table,
+    schema: Schema,
+    *,
+    noise_multiplier: float,
+    streams: Streams,
+    ledger: Ledger,
+    bins: int = MOST_BINS,
 ) -> Layout:
     """Charges one Gaussian for all one-way tables (`release_one_way`); the cuts are made from what it released."""
     one_way = release_one_way(
@@ -47,7 +53,7 @@ def release_layout(
         name: coarse_groups(
             cells,
             one_way.counts[name],
-            bins=MOST_BINS,
+            bins=bins,
             most_codes=MOST_CODES,
             rare=0.0 if name == schema.label else 2 * one_way.noise,
         )
