@@ -35,6 +35,7 @@ METHODS = {
     "dp-vae": "understudy.synthesizers.dp_vae",
     "dp-cgan": "understudy.synthesizers.dp_cgan",
     "dp-syn": "understudy.synthesizers.dp_syn.method",
+    "dp-merf": "understudy.synthesizers.dp_merf.method",
 }
 DEFAULT_METHOD = auto.NAME
 
