@@ -10,6 +10,9 @@ import pytest
 from PIL import Image
 from sklearn.datasets import load_digits
 
+from understudy.comparison.runs import _table_facts
+from understudy.comparison.tables import split_rows
+from understudy.comparison.worker import measure
 from understudy.schema import Schema
 from understudy.synthesizers import api
 from understudy.table.read import read_table
@@ -159,3 +162,30 @@ def test_auto_is_told_what_makes_images(run, there, monkeypatch):
     assert said.exit_code == 2
     assert "-m dp-merf" in " ".join(said.output.split())
     assert not Path(there.folder / "m.understudy").exists()
+
+
+def test_a_cell_of_a_comparison(there):
+    schema = Schema.load(there.schema)
+    job = {
+        "schema": schema.dumps(style="json"),
+        "method": image_method.NAME,
+        "epsilon": 3,
+        "delta": None,
+        "seed": 1,
+        "options": {},
+        "which": "fast",
+        "simulated": 0,
+    }
+    for rows in (split_rows(there.table, schema, 0.25, 1).pack(), b""):
+        found = measure(job, rows)
+        assert found["status"] == "ok"
+        assert 0 < found["figures"]["image_accuracy"]["value"] < 1
+
+
+def test_a_changed_folder_is_another_table(tmp_path):
+    (tmp_path / "a").mkdir()
+    Image.new("L", (8, 8)).save(tmp_path / "a" / "1.png")
+    before = _table_facts(tmp_path, 0.25, None)
+    assert before == _table_facts(tmp_path, 0.25, None)
+    Image.new("L", (8, 8)).save(tmp_path / "a" / "2.png")
+    assert before != _table_facts(tmp_path, 0.25, None)

@@ -13,7 +13,7 @@ from understudy.comparison import scores, shares
 from understudy.comparison.choice import choose
 from understudy.comparison.scores import coarse_cells, score_tables, scored_pairs
 from understudy.comparison.shares import choice_epsilon
-from understudy.errors import BudgetError, OptionError
+from understudy.errors import BudgetError, OptionError, SchemaError
 from understudy.privacy import (
     BoundedRange,
     Budget,
@@ -380,3 +380,9 @@ def test_the_choice_is_made_by_the_scores_and_only_by_chance_otherwise() -> None
 def test_auto_is_no_candidate(people, schema) -> None:
     with pytest.raises(OptionError, match="auto is no candidate"):
         choose(people, schema, methods=["auto", "independent"])
+
+
+def test_images_are_not_chosen_by_pairs_of_columns() -> None:
+    schema = Schema.loads("rows: 100\ncolumns: {scan: {kind: image, height: 4, width: 4}, ill: {kind: boolean}}")
+    with pytest.raises(SchemaError, match="'scan' is an image; name the method"):
+        us.choose("nowhere", schema)

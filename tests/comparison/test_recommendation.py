@@ -92,7 +92,7 @@ def test_a_figure_that_only_one_method_lacks_counts_as_the_worst() -> None:
     figures = {name: one for name, one in bad.figures.items() if name != "train_on_synthetic"}
     bad = cell("b", 1.0, 0.0, figures=figures)
     names = measured([good, bad], QUALITY)
-    assert names == QUALITY
+    assert names == tuple(name for name in QUALITY if name != "image_accuracy")  # there are no images here
     assert gap_of(bad, names) == pytest.approx(1 / 3)
     assert [one.method for one in standings([good, bad])] == ["a", "b"]
 

@@ -112,3 +112,20 @@ def test_odd_schemas(columns: list[str], rows: int, label: bool) -> None:
     schema = Schema.loads(text + "".join(f"  c{at}: {column}\n" for at, column in enumerate(columns)))
     table = Table.from_codes(schema, simulated_codes(schema))
     assert table.rows == rows
+
+
+def test_images_show_their_class() -> None:
+    text = "rows: 400\nlabel: kind\ncolumns: {kind: {kind: categorical, values: [a, b, c]}%s}"
+    schema = Schema.loads(text % ", scan: {kind: image, height: 10, width: 12, channels: 3}")
+    codes = simulated_codes(schema)
+    assert codes["scan"].shape == (400, 360)
+    assert codes["scan"].dtype == np.uint8
+    assert Table.from_codes(schema, codes).rows == 400
+    np.testing.assert_array_equal(codes["kind"], simulated_codes(Schema.loads(text % ""))["kind"])
+    means = np.array([codes["scan"][codes["kind"] == kind].mean(axis=0) for kind in range(3)])
+    guess = np.array([((means - row) ** 2).sum(axis=1).argmin() for row in codes["scan"]])
+    assert (guess == codes["kind"]).mean() > 0.9
+    alone = Schema.loads("rows: 50\ncolumns: {scan: {kind: image, height: 4, width: 4}}")
+    made = simulate(alone)
+    assert made["scan"][0].shape == (4, 4)
+    assert len(made) == 50

@@ -43,6 +43,11 @@ def choose(
     chosen are thrown away; they are charged all the same.
     """
     schema = schema if isinstance(schema, Schema) else Schema.load(schema)
+    if schema.images:
+        raise SchemaError(
+            f"a choice is made by pairs of columns, and column {next(iter(schema.images))!r} is an image; name the"
+            " method to fit"
+        )
     names, given = check_methods(methods, options)
     if auto.NAME in names:
         raise OptionError("auto is no candidate: it is a public rule that picks one of the others; leave it out")

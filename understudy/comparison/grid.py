@@ -10,9 +10,9 @@ from typing import Any
 from understudy.evaluation.evaluation import Evaluation
 from understudy.evaluation.result import MetricResult
 
-# Every use of a table needs its pairs and triples right, and a label wants to be predicted. The gap of a cell is the
-# mean over those of them that are defined.
-QUALITY = ("tvd_2way", "tvd_3way", "train_on_synthetic")
+# Every use of a table needs its pairs and triples right, and a label wants to be predicted; images want to be
+# recognised. The gap of a cell is the mean over those of them that are defined.
+QUALITY = ("tvd_2way", "tvd_3way", "train_on_synthetic", "image_accuracy")
 # Shown beside them, and not part of the gap. A strong classifier finds the smallest trace of noise: near its ceiling
 # for every private table, it would drown the others. Disclosure figures can show a leak, never that there is none.
 BESIDE = ("c2st", "dcr_share", "membership_inference")

@@ -44,10 +44,11 @@ def compare(
     """Fits every method at every epsilon `seeds` times, each in a process of its own, and measures the rows they make.
 
     source: a path, DataFrame, Arrow table or Table; None compares on tables made from the schema alone, another one for
-    each repeat. methods: names, all registered ones if left out. holdout: real rows that no fit sees, as a table or as
-    the share to split off (a quarter). options: options by method. which: "fast" or "full" metrics. limit: seconds for
-    one cell. seed: repeatable noise; left out, it comes from the operating system. state: a file that keeps finished
-    cells, from which a later call with the same table goes on (tables on disk and simulated ones alone).
+    each repeat. methods: names, all registered ones if left out (with images: those that make images). holdout: real
+    rows that no fit sees, as a table or as the share to split off (a quarter). options: options by method. which:
+    "fast" or "full" metrics. limit: seconds for one cell. seed: repeatable noise; left out, it comes from the operating
+    system. state: a file that keeps finished cells, from which a later call with the same table goes on (tables on disk
+    and simulated ones alone).
 
     Nothing of this is covered by a guarantee: figures come from real rows, and choosing by them is a use of the rows
     that no certificate counts. They are for the data steward. `choose` makes the choice under the budget, and
@@ -55,6 +56,8 @@ def compare(
     """
     schema = schema if isinstance(schema, Schema) else Schema.load(schema)
     api.check_confirmed(schema)
+    if methods is None and schema.images:
+        methods = [name for name in api.METHODS if getattr(api.method_module(name), "IMAGES", False)]
     methods, options = check_methods(methods, options)
     budgets = [api.make_budget(schema, epsilon, delta) for epsilon in check_epsilons(epsilons)]
     _check_numbers(seeds=seeds, jobs=jobs, limit=limit, seed=seed, which=which)
@@ -162,8 +165,10 @@ def _table_facts(source: Any, holdout: Any, state: Any) -> list[object]:
         if isinstance(given, float):
             facts.append(given)
         elif isinstance(given, str | os.PathLike) and os.path.exists(given):
-            about = os.stat(given)
-            facts.append((about.st_size, about.st_mtime_ns))
+            files = [given, *Path(given).rglob("*")] if os.path.isdir(given) else [given]
+            about = [os.stat(file) for file in files]
+            size, latest = sum(each.st_size for each in about), max(each.st_mtime_ns for each in about)
+            facts.append((size, latest) if len(about) == 1 else (size, latest, len(about)))
         elif state is not None and not isinstance(given, str | os.PathLike):
             raise OptionError("state needs tables that are files, whose size and date tell them apart; leave state out")
     return facts

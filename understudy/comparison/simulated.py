@@ -2,7 +2,8 @@
 
 Every row has a hidden class and two hidden factors. A column leans on both, so that columns hang together in lumps and
 along lines; the label, where there is one, leans on up to six columns and on a product of two, so that it can be
-predicted, but not by a straight line alone. Shares are skewed, numbers too, and declared missing cells occur.
+predicted, but not by a straight line alone. An image shows its class. Shares are skewed, numbers
+too, and declared missing cells occur.
 """
 
 import math
@@ -11,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from understudy.errors import OptionError, SchemaError
-from understudy.schema import Boolean, Categorical, Column, Schema
+from understudy.schema import Boolean, Categorical, Column, Image, Schema
 from understudy.schema.columns import Numeric
 from understudy.table.codec import codec
 from understudy.table.frame import frame
@@ -19,6 +20,8 @@ from understudy.table.frame import frame
 CLASSES = 6
 FACTORS = 2
 MOST_CAUSES = 6
+BLOBS = 3
+IMAGES_PER_BLOCK = 1024
 
 
 def simulate(schema: Schema, rows: int | None = None, *, seed: int = 0) -> pd.DataFrame:
@@ -35,7 +38,7 @@ def simulate(schema: Schema, rows: int | None = None, *, seed: int = 0) -> pd.Da
 
 
 def simulated_codes(schema: Schema, rows: int | None = None, *, seed: int = 0) -> dict[str, np.ndarray]:
-    """The table as codes of its modelled columns."""
+    """The table as codes of its modelled columns, and pixels of its image."""
     rows = schema.rows if rows is None else rows
     if rows is None:
         raise SchemaError("the schema must declare `rows:`, a public round number: simulated tables get that many")
@@ -51,10 +54,15 @@ def simulated_codes(schema: Schema, rows: int | None = None, *, seed: int = 0) -
         ranks[name] = _rank(factors @ loadings + shifts[hidden_class] + draws.normal(size=rows))
     if schema.label is not None and len(ranks) > 1:
         ranks[schema.label] = _label_rank(ranks, schema.label, process, draws)
-    return {
+    codes = {
         name: _codes(column, ranks[name], factors[:, 0], process, draws, label=name == schema.label)
         for name, column in schema.modelled.items()
     }
+    for name, image in schema.images.items():
+        label = schema.modelled.get(schema.label or "")
+        known = isinstance(label, Categorical | Boolean)
+        codes[name] = _images(image, codes[schema.label] if known else hidden_class, process, draws)
+    return codes
 
 
 def _rank(scores: np.ndarray) -> np.ndarray:
@@ -108,6 +116,27 @@ def _categories(size: int, rank: np.ndarray, process: np.random.Generator, *, or
     shares = process.permutation(shares) if ordered else shares
     found = np.searchsorted(np.cumsum(shares / shares.sum()), rank, side="right").clip(0, size - 1)
     return found if ordered else process.permutation(size)[found]
+
+
+def _images(image: Image, classes: np.ndarray, process: np.random.Generator, draws: np.random.Generator) -> np.ndarray:
+    """Blobs of light whose places, widths and colours tell the class, a little displaced in every image, with noise."""
+    kinds = int(classes.max()) + 1
+    centres = process.uniform(0.2, 0.8, (kinds, BLOBS, 2))
+    widths = process.uniform(0.06, 0.2, (kinds, BLOBS))
+    colours = process.uniform(0.5, 1.0, (kinds, BLOBS, image.channels))
+    codes = np.empty((len(classes), image.pixels), dtype=np.uint8)
+    places = [(np.arange(side) + 0.5) / side for side in (image.height, image.width)]
+    for first in range(0, len(classes), IMAGES_PER_BLOCK):
+        kind = classes[first : first + IMAGES_PER_BLOCK].astype(np.int64)
+        moved = centres[kind] + draws.normal(0.0, 0.04, (len(kind), 1, 2))
+        down, across = (
+            np.exp(-(((place - moved[:, :, axis, None]) / widths[kind][:, :, None]) ** 2) / 2)
+            for axis, place in enumerate(places)
+        )
+        light = np.einsum("nbh,nbw,nbc->nhwc", down, across, colours[kind])
+        light = light * draws.uniform(0.7, 1.0, (len(kind), 1, 1, 1)) + draws.normal(0.0, 0.05, light.shape)
+        codes[first : first + len(kind)] = np.rint(255 * np.clip(light, 0.0, 1.0)).reshape(len(kind), -1)
+    return codes
 
 
 def _numbers(column: Column, size: int | None, position: np.ndarray) -> np.ndarray:

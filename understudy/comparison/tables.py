@@ -42,7 +42,7 @@ class Rows:
     @staticmethod
     def unpack(data: bytes, schema: Schema) -> "Rows":
         with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
-            parts = ({name: arrays[f"{part}.{at}"] for at, name in enumerate(schema.modelled)} for part in PARTS)
+            parts = ({name: arrays[f"{part}.{at}"] for at, name in enumerate(kept_columns(schema))} for part in PARTS)
             return Rows(*parts)
 
 
@@ -54,13 +54,13 @@ def split_rows(source: Any, schema: Schema, holdout: Any, coins: int) -> Rows:
     table = source if isinstance(source, Table) else read_table(source, schema)
     if table.schema.digest() != schema.digest():
         raise SchemaError("the table was read with another schema than the one given; read it again with this one")
-    codes = {name: table.codes(name) for name in schema.modelled}
+    codes = {name: table.codes(name) for name in kept_columns(schema)}
     if isinstance(holdout, float):
         held = np.random.default_rng(coins).random(table.rows) < holdout
         rows = Rows({name: c[~held] for name, c in codes.items()}, {name: c[held] for name, c in codes.items()})
     else:
         other = holdout if isinstance(holdout, Table) else read_table(holdout, schema)
-        rows = Rows(codes, {name: other.codes(name) for name in schema.modelled})
+        rows = Rows(codes, {name: other.codes(name) for name in kept_columns(schema)})
     for part, word in zip(PARTS, ("to fit", "held back"), strict=True):
         if len(next(iter(getattr(rows, part).values()))) < FEWEST_ROWS:
             raise DataError(
@@ -68,6 +68,11 @@ def split_rows(source: Any, schema: Schema, holdout: Any, coins: int) -> Rows:
                 "back as a table of their own"
             )
     return rows
+
+
+def kept_columns(schema: Schema) -> list[str]:
+    """The columns that a table has codes of: the modelled ones, and the image."""
+    return [*schema.modelled, *schema.images]
 
 
 def check_holdout(holdout: Any) -> Any:
@@ -94,4 +99,5 @@ def view_of(codes: Codes, schema: Schema) -> View:
         name: codes[name].astype(np.min_scalar_type(facts[name].outside)) if facts[name].categorical else codes[name]
         for name in coders
     }
-    return View(facts, wide, len(next(iter(wide.values()))))
+    pixels = next((codes[name] for name in schema.images), None)
+    return View(facts, wide, len(next(iter(codes.values()))), pixels=pixels)
