@@ -12,7 +12,7 @@ from understudy.synthesizers.api import METHODS, method_module
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
-    *("README.md", "CHANGELOG.md", "docs/cli.md", "docs/compare.md", "docs/pitfalls.md"),
+    *("README.md", "CHANGELOG.md", "docs/cli.md", "docs/compare.md", "docs/images.md", "docs/pitfalls.md"),
     *(f"docs/methods/{n}.md" for n in METHODS),
 ]
 
