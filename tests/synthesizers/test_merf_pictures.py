@@ -50,7 +50,7 @@ class Options:
 
     features: int | None = 40
     widths: tuple[float, ...] | None = None
-    hidden: Any = 8
+    hidden: int | None = None
     latent: int | None = 3
     batch: int | None = 24
     steps: int | None = 20
@@ -455,8 +455,9 @@ def test_damaged_parts_are_refused(schema, table):
     for name, damage in (
         ("class_rows", np.array([1.0, -1.0, 2.0])),
         ("class_rows", np.ones(2)),
-        ("generator.0.w", np.full_like(released.arrays()["generator.0.w"], np.nan)),
-        ("generator.2.w", np.zeros((8, 7), dtype=np.float32)),
+        ("prototypes", np.full_like(released.prototypes, np.nan)),
+        ("prototypes", np.zeros((3, 2, 7), dtype=np.float32)),
+        ("directions", np.zeros((2, 3, SIDE**2), dtype=np.float32)),
     ):
         with pytest.raises(ValueError, match="must"):
             PictureReleased.from_parts(schema, released.arrays() | {name: damage}, released.facts())
@@ -508,6 +509,9 @@ def test_a_table_without_rows_can_be_fitted(schema):
         (Options(undersample={"a": 0}), "undersample: rates must be above 0"),
         (Options(undersample={"q": 0.5}), "'kind' is outside"),
         (Options(features=10_000_000), "features must be at most"),
+        (Options(batch=10_000_000), "batch makes a network"),
+        (Options(hidden=8), "hidden is for tables"),
+        (Options(count_weight=0), "count_weight must be above 0"),
     ],
 )
 def test_wrong_options_are_refused_before_any_row(schema, options, words):
@@ -552,7 +556,7 @@ def test_digits_at_epsilon_ten_teach_a_classifier():
         "  kind: {kind: categorical, values: ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9']}\n"
     )
     train, test = slice(0, 1400), slice(1400, None)
-    options = Options(features=400, hidden=64, latent=8, batch=160, steps=500)
+    options = Options(features=400, latent=8, batch=300, steps=200)
     released, _ = fitted(options, schema, table_of(schema, pixels[train], digits.target[train]), Budget(10.0, 1e-5))
     made = released.sample(2000, np.random.default_rng(0))
     model = LogisticRegression(max_iter=200).fit(made["picture"] / 255, made["kind"])

@@ -91,18 +91,13 @@ class PictureMap:
             waves=values[:, : self.waves.size] / AMPLITUDE / rows[:, None],
             pixels=(1 + middle / rows[:, None]) / 2,
             rows=np.maximum(count, 0.0) / kept,
-            wave_noise=noise_std / AMPLITUDE / rows,
         )
 
 
 @dataclass(frozen=True, eq=False)
 class Embedding:
-    """Released means by class: waves (C, 2F) of -1 to 1, inputs (C, inputs) of 0 to 1, noisy rows (C,) of the table.
-
-    wave_noise: (C,), the standard deviation of the noise in a mean wave.
-    """
+    """Released means by class: waves (C, 2F) of -1 to 1, inputs (C, inputs) of 0 to 1, noisy rows (C,) of the table."""
 
     waves: np.ndarray
     pixels: np.ndarray
     rows: np.ndarray
-    wave_noise: np.ndarray

@@ -15,10 +15,9 @@ from understudy.synthesizers.dp_merf.waves import LARGEST_FREQUENCY, LEVELS, TUR
 WIDTHS = (0.25, 0.5, 1.0, 2.0)
 # The guess: pixels of standard deviation 0.3 of their range, whose amplitude falls like (1 + k/2)^-1.5 at k half-waves.
 PIXEL_SPREAD, SPECTRUM_TURN, SPECTRUM_FALL = 0.3, 2.0, 1.5
-# By turns: all pixels alike; smooth patterns; smooth patterns seen through windows of these shares of the side.
+# Directions by turns: all pixels alike (None), or smooth patterns seen through a window of this share of the sides.
+KINDS = (None, 0.1, None, 0.2)
 SMOOTH_TURN = 4.0
-WINDOWS = (None, None, 0.1, 0.2)
-WHITE_EVERY = 2
 
 
 def cosines(side: int) -> np.ndarray:
@@ -29,27 +28,37 @@ def cosines(side: int) -> np.ndarray:
     return rows
 
 
+def spectrum(height: int, width: int) -> np.ndarray:
+    """Public guess of images: the standard deviation of each coefficient of their cosine transform."""
+    guess = (1 + _half_waves(height, width) / SPECTRUM_TURN) ** -SPECTRUM_FALL
+    return guess * (PIXEL_SPREAD * math.sqrt(height * width) / np.linalg.norm(guess))
+
+
+def guessed_images(image: Image, count: int, rng: np.random.Generator) -> np.ndarray:
+    """(count, pixels): random images as guessed, around zero, of standard deviation 1; channels are independent."""
+    coefficients = rng.standard_normal((count, image.channels, image.height, image.width))
+    coefficients *= spectrum(image.height, image.width) / PIXEL_SPREAD
+    made = cosines(image.height).T @ coefficients @ cosines(image.width)
+    return made.transpose(0, 2, 3, 1).reshape(count, image.pixels)
+
+
 def picture_waves(image: Image, count: int, widths: tuple[float, ...], rng: np.random.Generator) -> Waves:
     """`count` frequencies over all pixels of an image, by turns of each kind of direction and each width."""
     height, width = image.height, image.width
     rows, columns = cosines(height), cosines(width)
-    half_waves = np.hypot(np.arange(height)[:, None], np.arange(width)[None])
-    guess = (1 + half_waves / SPECTRUM_TURN) ** -SPECTRUM_FALL
-    guess *= PIXEL_SPREAD * math.sqrt(height * width) / np.linalg.norm(guess)
-    smooth = 1 / (1 + half_waves / SMOOTH_TURN)
-    drawn = np.empty((height, width, image.channels, count))
+    guess = spectrum(height, width)
+    smooth = 1 / (1 + _half_waves(height, width) / SMOOTH_TURN)
+    drawn = np.empty((count, height, width, image.channels))
     for number in range(count):
+        kind, turn = number % len(KINDS), number // len(KINDS)
         pattern = rng.standard_normal((height, width))
-        if number % WHITE_EVERY:
-            pattern = rows.T @ (smooth * pattern) @ columns
-            pattern *= _window(height, width, WINDOWS[number // WHITE_EVERY % len(WINDOWS)], rng)
+        if KINDS[kind] is not None:
+            pattern = rows.T @ (smooth * pattern) @ columns * _window(height, width, KINDS[kind], rng)
         spread = np.linalg.norm(guess * (rows @ pattern @ columns.T))
         # Over channels a random direction: colours are looked at together and against each other.
         mix = rng.standard_normal(image.channels)
-        mix /= np.linalg.norm(mix)
-        size = 1 / (widths[number // (WHITE_EVERY * len(WINDOWS)) % len(widths)] * spread)
-        drawn[..., number] = size * pattern[..., None] * mix
-    return whole_frequencies(drawn.reshape(image.pixels, count))
+        drawn[number] = pattern[..., None] * (mix / (np.linalg.norm(mix) * spread * widths[turn % len(widths)]))
+    return whole_frequencies(drawn.reshape(count, image.pixels).T)
 
 
 def code_waves(codes: int, count: int, widths: tuple[float, ...], rng: np.random.Generator) -> Waves:
@@ -64,10 +73,12 @@ def whole_frequencies(radians: np.ndarray) -> Waves:
     return Waves(np.clip(scaled, -LARGEST_FREQUENCY, LARGEST_FREQUENCY).astype(np.int64))
 
 
-def _window(height: int, width: int, share: float | None, rng: np.random.Generator) -> np.ndarray:
-    """A Gaussian window of standard deviation `share` of the sides around a random place; None sees everything."""
-    if share is None:
-        return np.ones((height, width))
+def _half_waves(height: int, width: int) -> np.ndarray:
+    return np.hypot(np.arange(height)[:, None], np.arange(width)[None])
+
+
+def _window(height: int, width: int, share: float, rng: np.random.Generator) -> np.ndarray:
+    """A Gaussian window of standard deviation `share` of the sides, around a random place."""
     sides = []
     for side in (height, width):
         middle = rng.uniform(0, side - 1)

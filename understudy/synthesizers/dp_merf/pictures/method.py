@@ -10,7 +10,7 @@ from understudy.schema import Schema
 from understudy.synthesizers.dp_merf.pictures import plan as plans
 from understudy.synthesizers.dp_merf.pictures.codes import WholeEncoder
 from understudy.synthesizers.dp_merf.pictures.embedding import PictureMap
-from understudy.synthesizers.dp_merf.pictures.frequencies import code_waves, picture_waves
+from understudy.synthesizers.dp_merf.pictures.frequencies import code_waves, guessed_images, picture_waves
 from understudy.synthesizers.dp_merf.pictures.plan import Plan
 from understudy.synthesizers.dp_merf.pictures.release import release
 from understudy.synthesizers.dp_merf.pictures.released import Layers, PictureReleased
@@ -34,8 +34,6 @@ def train(
     Frequencies and weights of the features come from the schema and a seed; the generator sees released values alone.
     """
     from understudy.synthesizers.dp_merf.pictures import match
-    from understudy.synthesizers.neural.weights import arrays_of
-    from understudy.training.nets import Net
 
     ledger = Ledger(budget)
     plan = plans.make_plan(config, schema, budget)
@@ -43,18 +41,33 @@ def train(
     progress("embedding", 0.0)
     features = feature_map(plan, streams.init)
     embedding = release(plan, features, table, encoder, streams=streams, ledger=ledger)
-    given = plan.latent + (plan.classes if plan.classes > 1 else 0)
     task = match.Task(
-        net=Net.of([given, *plan.hidden, plan.inputs]),
-        classes=plan.classes,
-        draws=plan.draws,
         waves_a_step=min(plans.WAVES_A_STEP, plan.features),
         steps=plan.steps,
         learning_rate=plan.learning_rate,
         pixel_weight=plans.PIXEL_WEIGHT,
     )
-    layers = match.fit(task, embedding, features.waves, seed=streams.init, progress=progress)
-    return PictureReleased(schema, arrays_of(layers), decoder, embedding.rows, plan.equal), ledger
+    first = [_first_patterns(plan, count, streams.init) for count in (plan.prototypes, plan.latent)]
+    prototypes, directions = match.fit(
+        task,
+        embedding,
+        features.waves,
+        prototypes=first[0],
+        directions=first[1],
+        seed=streams.init,
+        progress=progress,
+    )
+    return PictureReleased(schema, prototypes, directions, decoder, embedding.rows, plan.equal), ledger
+
+
+def _first_patterns(plan: Plan, count: int, seed: int) -> np.ndarray:
+    """(classes, count, inputs) of standard deviation 1, public: smooth images, or independent codes."""
+    rng = np.random.default_rng((seed, count))
+    if plan.coder is None:
+        drawn = guessed_images(plan.image, plan.classes * count, rng)
+    else:
+        drawn = rng.standard_normal((plan.classes * count, plan.inputs))
+    return drawn.reshape(plan.classes, count, plan.inputs)
 
 
 def feature_map(plan: Plan, seed: int) -> PictureMap:

@@ -3,7 +3,6 @@
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,12 +23,11 @@ if TYPE_CHECKING:
 METHOD = "dp-merf"
 FEATURES = 4000
 CODE_FEATURES = 2000
-HIDDEN = (256, 256)
-LATENT = 32
-DRAWS, LEAST_DRAWS = 320, 8  # images a step over all classes, and of each class
+LATENT = 16
+BATCH, LEAST_PROTOTYPES = 1000, 4  # prototypes of all classes, each an image of every step; and of each class
 WAVES_A_STEP = 500
-STEPS = 2000
-LEARNING_RATE = 0.002
+STEPS = 400
+LEARNING_RATE = 0.1
 # Largest lengths beside that of the waves. Pixels weigh as much; a count needs little to be known within a percent.
 PIXEL_WEIGHT, COUNT_WEIGHT = 1.0, 0.25
 MINIBATCH_PASSES = 5  # each row is in about this many minibatches
@@ -53,9 +51,8 @@ class Plan:
     classes: int
     features: int
     widths: tuple[float, ...]
-    hidden: tuple[int, ...]
     latent: int
-    draws: int
+    prototypes: int
     steps: int
     learning_rate: float
     count_weight: float
@@ -74,20 +71,13 @@ class Plan:
 def make_plan(config: Any, schema: Schema, budget: Budget) -> Plan:
     """The plan, or a refusal that names the option or column and the remedy. No row is asked."""
     image_name, image, label, classes = _columns(schema)
-    if config.minibatches and config.autoencoder:
-        raise OptionError("minibatches and autoencoder exclude each other: leave one of them out")
-    shares = config.class_shares or SHARES[0]
-    if shares not in SHARES:
-        raise OptionError(f"class_shares must be one of {', '.join(SHARES)}, got {shares!r}")
-    hidden = HIDDEN if config.hidden is None else config.hidden
-    hidden = (hidden, hidden) if isinstance(hidden, int) else tuple(hidden)
+    _check_options(config)
     features = config.features or (CODE_FEATURES if config.autoencoder else FEATURES)
-    latent = config.latent or LATENT
     if image.pixels * features > MOST_FREQUENCY_NUMBERS:
         most = MOST_FREQUENCY_NUMBERS // image.pixels
         raise OptionError(f"features must be at most {most} for images of {image.pixels} numbers, got {features}")
-    sizes = (latent + classes, *hidden, image.pixels)
-    check_size(sum(a * b for a, b in pairwise(sizes)), "hidden")
+    latent, prototypes = config.latent or LATENT, max(LEAST_PROTOTYPES, (config.batch or BATCH) // classes)
+    check_size(classes * (latent + prototypes) * image.pixels, "batch")
     multiplier, minibatches, coder = _noise(config, schema, budget, image)
     check_counts(l2_sensitivity=float(1 << 20), noise_multiplier=multiplier, purpose="embeddings of images")
     return Plan(
@@ -97,18 +87,28 @@ def make_plan(config: Any, schema: Schema, budget: Budget) -> Plan:
         classes=classes,
         features=features,
         widths=WIDTHS if config.widths is None else tuple(config.widths),
-        hidden=hidden,
         latent=latent,
-        draws=max(LEAST_DRAWS, (config.batch or DRAWS) // classes),
+        prototypes=prototypes,
         steps=config.steps or STEPS,
         learning_rate=config.learning_rate or LEARNING_RATE,
-        count_weight=config.count_weight or COUNT_WEIGHT,
+        count_weight=COUNT_WEIGHT if config.count_weight is None else config.count_weight,
         noise_multiplier=multiplier,
         minibatches=minibatches,
         coder=coder,
         kept=_kept(config.undersample, schema, label, classes),
-        equal=shares == "equal",
+        equal=config.class_shares == "equal",
     )
+
+
+def _check_options(config: Any) -> None:
+    if config.minibatches and config.autoencoder:
+        raise OptionError("minibatches and autoencoder exclude each other: leave one of them out")
+    if config.class_shares not in (None, *SHARES):
+        raise OptionError(f"class_shares must be one of {', '.join(SHARES)}, got {config.class_shares!r}")
+    if config.hidden is not None:
+        raise OptionError("hidden is for tables: images are made from prototypes; set their number by batch instead")
+    if config.count_weight is not None and not config.count_weight > 0:
+        raise OptionError(f"count_weight must be above 0 for images, got {config.count_weight}: means need a count")
 
 
 def _columns(schema: Schema) -> tuple[str, Image, str | None, int]:

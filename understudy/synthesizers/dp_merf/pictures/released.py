@@ -1,4 +1,4 @@
-"""A released generator of images: latent noise and a class through a network to pixels. NumPy alone."""
+"""A released generator of images: prototypes by class, moved along random directions. NumPy alone."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,14 +21,16 @@ Layers = list[tuple[np.ndarray, np.ndarray]]
 
 @dataclass(frozen=True, eq=False)
 class PictureReleased:
-    """Released values alone: the generator's layers, a decoder's if there is an autoencoder, and rows by class.
+    """Released values alone: prototypes and directions by class, a decoder if there is an autoencoder, rows by class.
 
+    prototypes (C, K, inputs) and directions (C, L, inputs) are in logits of pixels, or of codes that `decoder` takes.
     class_rows: noisy rows of each code of the label (of the whole table without a label). equal: labels are drawn
     alike, by declaration, rather than by these.
     """
 
     schema: Schema
-    layers: Layers
+    prototypes: np.ndarray
+    directions: np.ndarray
     decoder: Layers
     class_rows: np.ndarray
     equal: bool
@@ -50,29 +52,30 @@ class PictureReleased:
             return np.full(self.classes, 1 / self.classes)
         return self.class_rows / total
 
-    @property
-    def latent(self) -> int:
-        return len(self.layers[0][0]) - (self.classes if self.classes > 1 else 0)
-
     def arrays(self) -> dict[str, np.ndarray]:
-        arrays = {"class_rows": self.class_rows.astype(np.float64)}
-        for part, layers in (("generator", self.layers), ("decoder", self.decoder)):
-            for place, (w, b) in enumerate(layers):
-                arrays[f"{part}.{place}.w"] = w.astype(np.float32)
-                arrays[f"{part}.{place}.b"] = b.astype(np.float32)
+        arrays = {
+            "class_rows": self.class_rows.astype(np.float64),
+            "prototypes": self.prototypes.astype(np.float32),
+            "directions": self.directions.astype(np.float32),
+        }
+        for place, (w, b) in enumerate(self.decoder):
+            arrays[f"decoder.{place}.w"] = w.astype(np.float32)
+            arrays[f"decoder.{place}.b"] = b.astype(np.float32)
         return arrays
 
     def facts(self) -> dict[str, Any]:
-        return {"pictures": True, "layers": len(self.layers), "decoder": len(self.decoder), "equal": self.equal}
+        return {"pictures": True, "decoder": len(self.decoder), "equal": self.equal}
 
     @classmethod
     def from_parts(
         cls, schema: Schema, arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]
     ) -> "PictureReleased":
+        places = range(int(facts["decoder"]))
         released = cls(
             schema=schema,
-            layers=_layers("generator", int(facts["layers"]), arrays),
-            decoder=_layers("decoder", int(facts["decoder"]), arrays),
+            prototypes=arrays["prototypes"],
+            directions=arrays["directions"],
+            decoder=[(arrays[f"decoder.{place}.w"], arrays[f"decoder.{place}.b"]) for place in places],
             class_rows=arrays["class_rows"],
             equal=bool(facts["equal"]),
         )
@@ -86,23 +89,25 @@ class PictureReleased:
         rows = self.class_rows
         if rows.shape != (codes,) or not np.isfinite(rows).all() or (rows < 0).any():
             raise ValueError(f"class_rows: must be {codes} numbers that are not negative")
-        if not self.layers or self.latent < 1:
-            raise ValueError("generator: must have layers, the first with latent inputs")
-        size = len(self.layers[0][0])
-        for w, b in [*self.layers, *self.decoder]:
+        for name, array in (("prototypes", self.prototypes), ("directions", self.directions)):
+            if array.ndim != 3 or len(array) != codes or not array.shape[1] or not np.isfinite(array).all():
+                raise ValueError(f"{name}: must be finite, and some for each of {codes} classes")
+        size = self.prototypes.shape[2]
+        if self.directions.shape[2] != size:
+            raise ValueError("directions: must be as long as prototypes")
+        for w, b in self.decoder:
             if w.shape != (size, len(b)) or not (np.isfinite(w).all() and np.isfinite(b).all()):
-                raise ValueError("generator: layers must fit each other and be finite")
+                raise ValueError("decoder: layers must fit each other and be finite")
             size = len(b)
         if size != image.pixels:
-            raise ValueError(f"generator: must end in {image.pixels} pixels")
+            raise ValueError(f"prototypes: must end in {image.pixels} pixels")
 
     def sample(self, n: int, rng: np.random.Generator, where: Mapping[str, Any] | None = None) -> dict[str, np.ndarray]:
         """n rows as codes: pixels of 0 to 255 and, if there is one, the label. `where` may name the label alone."""
         (name,) = self.schema.images
         labels = rng.choice(self.classes, size=n, p=self._shares(where))
         pixels = np.empty((n, self.schema.images[name].pixels), dtype=np.uint8)
-        widest = max(w.shape[1] for w, _ in [*self.layers, *self.decoder])
-        step = max(1, NUMBERS_AT_ONCE // widest)
+        step = max(1, NUMBERS_AT_ONCE // max(pixels.shape[1], 1))
         for first in range(0, n, step):
             pixels[first : first + step] = self._pictures(labels[first : first + step], rng)
         rows = {name: pixels}
@@ -130,10 +135,13 @@ class PictureReleased:
         return wanted / wanted.sum() if wanted.sum() > 0 else kept / kept.sum()
 
     def _pictures(self, labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        x = rng.standard_normal((len(labels), self.latent), dtype=np.float32)
-        if self.classes > 1:
-            x = np.concatenate([x, np.eye(self.classes, dtype=np.float32)[labels]], axis=1)
-        x = levels(dense(self.layers, x))
+        picked = rng.integers(self.prototypes.shape[1], size=len(labels))
+        normal = rng.standard_normal((len(labels), self.directions.shape[1]), dtype=np.float32)
+        logits = self.prototypes[labels, picked]
+        for label in np.unique(labels):
+            mine = labels == label
+            logits[mine] += normal[mine] @ self.directions[label]
+        x = levels(logits)
         if self.decoder:
             x = levels(dense(self.decoder, 2 * x - 1))
         return np.rint(255 * x).astype(np.uint8)
@@ -152,7 +160,3 @@ def levels(logits: np.ndarray) -> np.ndarray:
     """The same as `match.levels`: 0 to 1, both ends reached."""
     sigmoid = 0.5 * (1 + np.tanh(logits / 2))
     return np.clip(sigmoid * (1 + 2 * STRETCH) - STRETCH, 0.0, 1.0)
-
-
-def _layers(part: str, count: int, arrays: Mapping[str, np.ndarray]) -> Layers:
-    return [(arrays[f"{part}.{place}.w"], arrays[f"{part}.{place}.b"]) for place in range(count)]
