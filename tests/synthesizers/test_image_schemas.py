@@ -36,9 +36,7 @@ def test_other_methods_refuse_before_anything_is_spent(tmp_path: Path, method: s
     assert makes_no_images(method)
     book = BudgetFile.create(tmp_path / "budget.json", Budget(2.0, 1e-6))
     before = book.path.read_bytes()
-    with pytest.raises(
-        SchemaError, match=f"method {method} makes no images, but column 'scan'.*-m dp-merf"
-    ):
+    with pytest.raises(SchemaError, match=f"method {method} makes no images, but column 'scan'.*-m dp-merf"):
         us.fit(Untouchable(), IMAGES, method=method, budget_file=book.path)
     assert book.path.read_bytes() == before
 

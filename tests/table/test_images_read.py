@@ -1,7 +1,9 @@
 """Images from .npz files, folders of PNG files and frames; whatever is wrong with them is told without a name."""
 
 import io
+import os
 import traceback
+import zipfile
 
 import numpy as np
 import pandas as pd
@@ -147,8 +149,6 @@ def test_damaged_npz_files(tmp_path):
 def test_a_lying_header_allocates_nothing(tmp_path):
     header = io.BytesIO()
     np.lib.format.write_array_header_1_0(header, {"descr": "|u1", "fortran_order": False, "shape": (10**15, 4, 6)})
-    import zipfile
-
     with zipfile.ZipFile(tmp_path / "t.npz", "w") as archive:
         archive.writestr("images.npy", header.getvalue())
     assert "damaged" in refusal(lambda: read_table(tmp_path / "t.npz", ALONE))
@@ -189,6 +189,7 @@ def test_a_list_of_labels(tmp_path):
     [
         (f"file,kind\n{SECRET}.png,cat\n", "1 PNG files of the folder are not in the list"),
         (f"file,kind\n{SECRET}.png,cat\na.png,dog\na.png,dog\n", "1 rows name a file again"),
+        ('file,kind\n"a.png",cat\n" a.png",dog\n', "1 rows name a file again"),
         (f"file,kind\n{SECRET}.png,cat\na.png,dog\n../{SECRET}.png,dog\n", "the first is row 3"),
         (f"file,kind\n{SECRET}.png,cat\na.png,dog,1\n", "another number of fields"),
         (f"name,kind\n{SECRET}.png,cat\n", "must have a column 'file'"),
@@ -211,6 +212,9 @@ def test_folders_that_are_refused(tmp_path):
     (folder / f"{SECRET}.jpg").write_bytes(b"x")
     assert "1 files of the folder are not PNG" in refusal(lambda: read_table(folder, ALONE))
     (folder / f"{SECRET}.jpg").unlink()
+    os.mkfifo(folder / f"{SECRET}2.png")  # opening it would wait for ever
+    assert "1 files of the folder are not PNG" in refusal(lambda: read_table(folder, ALONE))
+    (folder / f"{SECRET}2.png").unlink()
     write_pngs(folder / SECRET, noise(1, 4, 6))
     assert "both in the folder and in its sub-folders" in refusal(lambda: read_table(folder, ALONE))
     classes = tmp_path / "classes"

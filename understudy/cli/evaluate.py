@@ -15,7 +15,9 @@ WIDE = 80  # below this many columns there is no room to name columns beside the
 
 def evaluate(
     table: TableArgument,
-    synthetic: Annotated[Path, typer.Argument(metavar="SYNTHETIC", help="Synthetic rows: CSV or Parquet.")],
+    synthetic: Annotated[
+        Path, typer.Argument(metavar="SYNTHETIC", help="Synthetic rows: CSV, Parquet; images: .npz, folder.")
+    ],
     schema: SchemaOption,
     holdout: Annotated[
         Path | None,

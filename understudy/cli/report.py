@@ -26,7 +26,9 @@ PUBLIC_IMAGES = 2_000
 
 def report(
     table: TableArgument,
-    synthetic: Annotated[Path, typer.Argument(metavar="SYNTHETIC", help="Synthetic rows: CSV or Parquet.")],
+    synthetic: Annotated[
+        Path, typer.Argument(metavar="SYNTHETIC", help="Synthetic rows: CSV, Parquet; images: .npz, folder.")
+    ],
     schema: SchemaOption,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="HTML", help="Where to write the page.")],
     holdout: Annotated[

@@ -103,7 +103,8 @@ class Model:
 
     def __repr__(self) -> str:
         c = self.certificate
-        return f"Model({self.method}, {len(self.schema.modelled)} columns, epsilon {c.epsilon:.4g}, delta {c.delta:g})"
+        columns = len(self.schema.modelled) + len(self.schema.images)
+        return f"Model({self.method}, {columns} columns, epsilon {c.epsilon:.4g}, delta {c.delta:g})"
 
     def _repr_html_(self) -> str:
         return card(

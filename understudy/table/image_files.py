@@ -109,9 +109,14 @@ def _classes(table: pd.DataFrame, schema: Schema, others: list[str]) -> list[str
     if others != [label] or values is None or table[label].isna().any():
         return None
     names = [value_key(value) for value in values]
-    if any(not word or word.startswith(".") or FORBIDDEN & set(word) or word != word.strip() for word in names):
+    if not all(_names_folder(word) for word in names):
         return None
     return [value_key(value) for value in table[label]]
+
+
+def _names_folder(word: str) -> bool:
+    """Whether a value can be a sub-folder that is read again as a class: hidden ones are not."""
+    return bool(word) and word == word.strip() and word != LIST and word[0] != "." and not FORBIDDEN & set(word)
 
 
 def png_bytes(image: np.ndarray) -> bytes:

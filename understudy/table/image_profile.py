@@ -22,12 +22,12 @@ class ImageProfile:
 
     def add(self, cells: pa.Array) -> None:
         self.rows += len(cells)
-        height, width = (cells.field(side).fill_null(0).to_numpy(zero_copy_only=False) for side in ("height", "width"))
+        height, width = (cells.field(side).to_numpy() for side in ("height", "width"))
         self.sizes |= {(int(h), int(w)) for h, w in np.unique(np.column_stack([height, width]), axis=0) if h}
-        for size in self.sizes:
-            if max(size) <= MOST_PIXELS_A_SIDE:
-                bad = image_codec(Image(height=size[0], width=size[1])).encode(cells).bad
-                self.coloured = self.coloured or COLOUR in bad
+        if len(self.sizes) == 1 and not self.coloured:  # several are refused in the end
+            ((tall, wide),) = self.sizes
+            if max(tall, wide) <= MOST_PIXELS_A_SIDE:
+                self.coloured = COLOUR in image_codec(Image(height=tall, width=wide)).encode(cells).bad
         self.unreadable += int(np.count_nonzero(height == 0))
 
     def declared(self, label: str, name: str) -> Image:

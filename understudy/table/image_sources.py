@@ -17,7 +17,7 @@ import pyarrow as pa
 from understudy.errors import DataError
 from understudy.schema import Schema
 from understudy.table.pictures import Picture, cells_of_arrays, cells_of_block
-from understudy.table.png import read_png
+from understudy.table.png import png_size, read_png
 from understudy.table.sources import CELLS_PER_BLOCK, Block, CsvSource, Source
 
 IMAGES, LABELS = "images", "labels"  # the arrays' usual names, taken for the image column and the label
@@ -204,8 +204,6 @@ class FolderSource(Source):
         self._root = path
         image = DRAFTED[IMAGES] if schema is None else next(iter(schema.images), DRAFTED[IMAGES])
         declared = None if schema is None else schema.images.get(image)
-        self._size = None if declared is None else (declared.height, declared.width)
-        self._per_block = 64 if declared is None else images_per_block(declared.pixels)
         self._given: dict[str, pa.Array] = {}
         if (path / LIST).is_file():
             self._pictures = self._listed(label, schema)
@@ -216,6 +214,11 @@ class FolderSource(Source):
         if not self._pictures:
             raise DataError(f"{label}: the folder holds no PNG file; it needs at least one image")
         super().__init__(label, [image, *self._given], [image])
+        if declared is None:  # a draft looks closely at images of the first one's size alone: others are refused
+            self._size = png_size(self._pictures[0].path) or (0, 0)
+        else:
+            self._size = declared.height, declared.width
+        self._per_block = images_per_block(3 * math.prod(self._size))
 
     def _listed(self, label: str, schema: Schema | None) -> list[_Picture]:
         """The files that the list names, in its order; the list's other columns are the table's."""
@@ -227,11 +230,11 @@ class FolderSource(Source):
         if opened.ragged:
             raise DataError(f"{label}: {len(opened.ragged)} rows have another number of fields than the header")
         columns = {name: pa.chunked_array([part[name] for part in parts]) for name in opened.names} if parts else {}
-        files = columns.pop(FILE, pa.chunked_array([], pa.string())).to_pylist()
+        files = [(name or "").strip() for name in columns.pop(FILE, pa.chunked_array([], pa.string())).to_pylist()]
         self._given = {name: column.combine_chunks() for name, column in columns.items()}
         found = _attempt(lambda: list(_all_files(label, self._root)), f"{label}: the folder cannot be read")
         there = {path.relative_to(self._root).as_posix() for path in found}
-        absent = [place for place, name in enumerate(files, 1) if name is None or name.strip() not in there]
+        absent = [place for place, name in enumerate(files, 1) if name not in there]
         if absent:
             raise DataError(
                 f"{label}: {len(absent)} of its rows name no PNG file of this folder (the first is row {absent[0]});"
@@ -241,7 +244,7 @@ class FolderSource(Source):
             raise DataError(f"{label}: {len(files) - len(set(files))} rows name a file again; each image is one row")
         if len(there) > len(files):
             raise DataError(f"{label}: {len(there) - len(files)} PNG files of the folder are not in the list; add them")
-        return [_Picture(self._root / name.strip(), None) for name in files]
+        return [_Picture(self._root / name, None) for name in files]
 
     def blocks(self, columns: Collection[str]) -> Iterator[Block]:
         (image,) = self.images
@@ -300,9 +303,9 @@ def _entries(folder: Path) -> list[Path]:
 
 
 def _png_files(label: str, files: list[Path]) -> list[Path]:
-    strange = sum(path.suffix.lower() != ".png" for path in files)
+    strange = sum(path.suffix.lower() != ".png" or not path.is_file() for path in files)
     if strange:
         raise DataError(
-            f"{label}: {strange} files of the folder are not PNG by their name; turn them into PNG, or move them away"
+            f"{label}: {strange} files of the folder are not PNG files by their name; convert them, or move them away"
         )
     return files

@@ -6,6 +6,7 @@ codec decides, from the schema and that one cell, whether it fits.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,7 +16,8 @@ from understudy.errors import DataError
 from understudy.schema import Image
 from understudy.table.codec import Encoded
 
-# A cell without pixels is one that could not be read; `file` is for the steward's own list of offending cells.
+# No cell is null. Height 0: it cannot be read. No pixels, but a height: another size than was asked for, not opened.
+# `file` is for the steward's own list of offending cells.
 CELL = pa.struct(
     {
         "height": pa.int32(),
@@ -26,7 +28,6 @@ CELL = pa.struct(
     }
 )
 NOT_AN_IMAGE = "that cannot be read as an image; it takes PNG files, or uint8 arrays of height x width (x 3)"
-NO_IMAGE = "without an image; images cannot be missing"
 COLOUR = "in colour, but the schema says channels: 1; turn the images grey first, or declare channels: 3"
 
 
@@ -78,11 +79,10 @@ def _is_image(array: Picture) -> bool:
     return array.ndim == 2 or (array.ndim == 3 and array.shape[2] in (1, 3))
 
 
-def described(cell: dict | None) -> str:
+def described(cell: dict[str, Any]) -> str:
     """An offending cell for the steward's own list: its file and size, never its pixels."""
-    if cell is None:
-        return ""
-    size = f"{cell['height']} x {cell['width']} x {cell['channels']}" if cell["height"] else "unreadable"
+    channels = f" x {cell['channels']}" if cell["channels"] else ""
+    size = f"{cell['height']} x {cell['width']}{channels}" if cell["height"] else "unreadable"
     return f"{cell['file']}: {size}" if cell["file"] else size
 
 
@@ -100,11 +100,10 @@ class ImageCodec:
         """Rows of pixels. Grey into three channels is repeated; colour into one is taken only if it is grey."""
         column, count = self.column, len(array)
         height, width, channels, pixels, _ = array.flatten()
-        height, width, channels = (_numbers(part) for part in (height, width, channels))
-        absent = ~_truths(array.is_valid())
-        unread = ~absent & ~_truths(pixels.is_valid()) & (height == 0)
-        misfit = ~absent & ~unread & ((height != column.height) | (width != column.width))
-        usable = ~(absent | unread | misfit)
+        height, width, channels = (side.to_numpy() for side in (height, width, channels))
+        unread = height == 0
+        misfit = ~unread & ((height != column.height) | (width != column.width))
+        usable = ~(unread | misfit)
         codes = np.zeros((count, column.pixels), dtype=np.uint8)
         coloured = np.zeros(count, dtype=bool)
         for number in (1, 3):
@@ -118,7 +117,7 @@ class ImageCodec:
                     images = np.repeat(images, 3, axis=1)
                 codes[where] = images
         codes[coloured] = 0
-        bad = {NO_IMAGE: absent, NOT_AN_IMAGE: unread, wrong_size(column): misfit, COLOUR: coloured}
+        bad = {NOT_AN_IMAGE: unread, wrong_size(column): misfit, COLOUR: coloured}
         nothing = np.zeros(0, dtype=np.int64)
         return Encoded(codes, nothing, {rule: np.flatnonzero(where) for rule, where in bad.items() if where.any()})
 
@@ -144,14 +143,6 @@ class ImageCodec:
 def image_codec(column: Image) -> ImageCodec:
     """The codec of an image column, from the schema alone."""
     return ImageCodec(column)
-
-
-def _truths(array: pa.Array) -> np.ndarray:
-    return array.to_numpy(zero_copy_only=False).astype(bool)
-
-
-def _numbers(array: pa.Array) -> np.ndarray:
-    return array.fill_null(0).to_numpy(zero_copy_only=False)
 
 
 def _differ(images: np.ndarray) -> np.ndarray:

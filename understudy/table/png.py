@@ -14,20 +14,34 @@ START = b"\x89PNG\r\n\x1a\n"
 HEADER_BYTES = 24  # the start, a chunk's length and name, then width and height
 
 
-def read_png(path: Path, size: tuple[int, int] | None) -> Picture:
+def png_size(path: Path) -> tuple[int, int] | None:
+    """Height and width, as the file's first bytes tell them; None if it is no PNG file."""
+    try:
+        with path.open("rb") as file:
+            return _size(file.read(HEADER_BYTES))
+    except OSError:
+        return None
+
+
+def _size(head: bytes) -> tuple[int, int] | None:
+    if len(head) < HEADER_BYTES or not head.startswith(START):
+        return None
+    width, height = struct.unpack(">II", head[16:])
+    return height, width
+
+
+def read_png(path: Path, size: tuple[int, int]) -> Picture:
     """The image as uint8 of (height, width), or (height, width, 3); None if it cannot be read.
 
-    Where `size` is given, a file of another (height, width) is not opened any further, and its size is all that is
-    given back: a huge image could not be held.
+    A file of another size is not opened any further, and its (height, width) is all that is given back: a huge image
+    could not be held.
     """
     try:
         with path.open("rb") as file:
             head = file.read(HEADER_BYTES)
-            if len(head) < HEADER_BYTES or not head.startswith(START):
-                return None
-            width, height = struct.unpack(">II", head[16:])
-            if size not in (None, (height, width)) or max(height, width) > MOST_PIXELS_A_SIDE:
-                return height, width
+            found = _size(head)
+            if found is None or found != size or max(size) > MOST_PIXELS_A_SIDE:
+                return found
             return _decoded(head + file.read())
     except Exception:  # whatever a damaged file makes of the decoder; its message may quote the file
         return None
