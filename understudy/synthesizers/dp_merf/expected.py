@@ -19,12 +19,12 @@ from understudy.training.heads import Blocks
 class Expected:
     """Means of a feature map's blocks over a batch of latent draws, for columns laid out by `blocks`.
 
-    label: the place of a label that is a number among the columns; None where the batch comes in one group a class.
+    label: the codes of a label that is a number, whose units come last; None: the batch comes in one group a class.
     """
 
     features: FeatureMap
     blocks: Blocks
-    label: int | None
+    label: Blocks | None
 
     @cached_property
     def _order(self) -> np.ndarray:
@@ -40,15 +40,14 @@ class Expected:
 
     def tables(self, logits: jax.Array) -> jax.Array:
         """(draws, codes) of probabilities, in the order of `_order`."""
-        p = self.blocks.probabilities(logits)
+        p = self.blocks.probabilities(logits[:, : self.blocks.width])
         binary = np.flatnonzero(self.blocks.binary[self.blocks.column_of_unit])
         return jnp.concatenate([p, 1 - p[:, binary]], axis=1) if len(binary) else p
 
-    def factors(self, tables: jax.Array) -> jax.Array:
-        """(draws, L): the mean of f(y) given each draw, for a label that is a number."""
-        start = int(np.cumsum([0, *self.blocks.sizes])[self.label])
-        mine = self._place[start : start + self.blocks.sizes[self.label]]
-        return tables[:, mine] @ jnp.asarray(self.features.factor, dtype=jnp.float32)
+    def label_table(self, logits: jax.Array) -> jax.Array:
+        """(draws, codes of the label) of probabilities, for a label that is a number."""
+        p = self.label.probabilities(logits[:, self.blocks.width :])
+        return jnp.concatenate([1 - p, p], axis=1) if self.label.binary.all() else p
 
     @cached_property
     def pair_mask(self) -> np.ndarray:
@@ -73,6 +72,8 @@ class Expected:
             laid["pairs"] = self._scatter(embedding.pairs)
         if self.features.waves:
             laid["waves"] = embedding.waves.astype(np.float32)
+        if self.label is not None:
+            laid["total"] = embedding.total.astype(np.float32)
         return laid
 
     def waves(self, tables: jax.Array, first: jax.Array, count: int) -> tuple[jax.Array, jax.Array]:
@@ -97,43 +98,45 @@ class Expected:
             levels[row, : len(level)] = level
         return index, levels
 
-    def means(self, tables: jax.Array, rows: jax.Array, first: jax.Array, frequencies: int) -> dict[str, jax.Array]:
+    def means(self, logits: jax.Array, rows: jax.Array, first: jax.Array, frequencies: int) -> dict[str, jax.Array]:
         """What `targets` has, as this batch of draws would give it: sums over `rows` rows of every group of draws.
 
-        tables: of all groups of draws, one after the other, equally many in each.
+        logits: of all groups of draws, one after the other, equally many in each.
         Waves: those of `frequencies` frequencies from `first` on, cosine and sine.
+        Given a draw the label is independent of the other columns, so that the mean of a product with f(y) is the
+        product of the means.
         """
-        groups, draws = len(rows), tables.shape[0] // len(rows)
+        groups, draws = len(rows), logits.shape[0] // len(rows)
+        tables = self.tables(logits)
         if self.label is None:
             per_draw = (rows / draws)[:, None, None]
 
             def total(values: jax.Array) -> jax.Array:
                 return (values.reshape(groups, draws, -1) * per_draw).sum(axis=1)
 
+            means = {}
         else:
-            factors = self.factors(tables) * rows[0] / draws
+            codes = self.label_table(logits) * rows[0] / draws
+            factors = codes @ jnp.asarray(self.features.factor, dtype=jnp.float32)
 
             def total(values: jax.Array) -> jax.Array:
                 return factors.T @ values
 
-        means = {"columns": total(tables)}
+            means = {"label": codes.sum(axis=0), "total": factors.sum(axis=0)}
+        means["columns"] = total(tables)
         if self.features.pairs:
-            means["pairs"] = self._pair_means(tables, rows, draws)
+            if not self.features.pairs_split:
+                weight = float(self.features.pair_factor[0, 0]) * jnp.repeat(rows / draws, draws)[:, None]
+                means["pairs"] = ((tables * weight).T @ tables)[None]
+            elif self.label is None:
+                grouped = tables.reshape(groups, draws, -1)
+                means["pairs"] = jnp.einsum("gbi,gbj->gij", grouped * per_draw, grouped)
+            else:
+                means["pairs"] = jnp.einsum("bl,bi,bj->lij", factors, tables, tables)
         if self.features.waves:
             real, imaginary = self.waves(tables, first, frequencies)
             means["cosine"], means["sine"] = total(real), total(imaginary)
         return means
-
-    def _pair_means(self, tables: jax.Array, rows: jax.Array, draws: int) -> jax.Array:
-        """(L or 1, codes, codes)."""
-        if not self.features.pairs_split:
-            weight = float(self.features.pair_factor[0, 0]) * jnp.repeat(rows / draws, draws)[:, None]
-            return ((tables * weight).T @ tables)[None]
-        if self.label is None:
-            grouped = tables.reshape(len(rows), draws, -1)
-            return jnp.einsum("gbi,gbj->gij", grouped * (rows / draws)[:, None, None], grouped)
-        factors = self.factors(tables) * rows[0] / draws
-        return jnp.einsum("bl,bi,bj->lij", factors, tables, tables)
 
 
 def _product(real: jax.Array, imaginary: jax.Array) -> tuple[jax.Array, jax.Array]:

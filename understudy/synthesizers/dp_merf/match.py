@@ -22,11 +22,12 @@ START = 0.5  # a first generator that hardly depends on its noise would take lon
 
 @dataclass(frozen=True)
 class Noise:
-    """Standard deviations of the noise in the three blocks of an `Embedding`, in its units."""
+    """Standard deviations of the noise in the blocks of an `Embedding`, in its units."""
 
     waves: float
     columns: float
     pairs: float
+    total: float
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,14 @@ class Training:
     draws: int
     steps: int
     learning_rate: float
+
+
+@dataclass(frozen=True, eq=False)
+class LabelCounts:
+    """Released counts of the codes of a label that is a number, and the standard deviations of their noise."""
+
+    counts: np.ndarray
+    noise: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +65,7 @@ def match(
     rows: np.ndarray,
     training: Training,
     *,
+    label: LabelCounts | None,
     bias: np.ndarray,
     seed: int,
     progress: Progress,
@@ -71,7 +81,7 @@ def match(
     weights = {"net": init(net, jax.random.key(seed)), "bias": jnp.zeros((groups, len(bias)))}
     weights["net"][-1] = {"w": START * weights["net"][-1]["w"], "b": jnp.asarray(bias)}
     optimiser = optax.adam(optax.cosine_decay_schedule(training.learning_rate, training.steps), b2=0.99)
-    loss = _loss_of(expected, embedding, noise, rows, training, net)
+    loss = _loss_of(expected, embedding, noise, rows, training, net, label)
 
     def step(carry: Any, key: jax.Array) -> tuple[Any, None]:
         weights, moments, average = carry
@@ -92,7 +102,13 @@ def match(
 
 
 def _loss_of(
-    expected: Expected, embedding: Embedding, noise: Noise, rows: np.ndarray, training: Training, net: Net
+    expected: Expected,
+    embedding: Embedding,
+    noise: Noise,
+    rows: np.ndarray,
+    training: Training,
+    net: Net,
+    label: LabelCounts | None,
 ) -> Callable[[Any, jax.Array], jax.Array]:
     groups, each = len(rows), max(1, training.draws // len(rows))
     targets = {name: jnp.asarray(value) for name, value in expected.targets(embedding).items()}
@@ -113,13 +129,16 @@ def _loss_of(
             x = jnp.concatenate([x, one_hot], axis=1)
         logits = apply(net, weights["net"], x) + jnp.repeat(weights["bias"], each, axis=0)
         first = jax.random.randint(wave_key, (), 0, waves - a_step + 1)
-        means = expected.means(expected.tables(logits), of_group, first, a_step)
+        means = expected.means(logits, of_group, first, a_step)
         error = jnp.sum(((means["columns"] - targets["columns"]) / noise.columns) ** 2)
         if mask is not None:
             error += jnp.sum((mask * (means["pairs"] - targets["pairs"]) / noise.pairs) ** 2)
         for name, start in (("cosine", 0), ("sine", waves)) if waves else ():
             target = jax.lax.dynamic_slice_in_dim(targets["waves"], start + first, a_step, 1)
             error += (waves / a_step) * jnp.sum(((means[name] - target) / noise.waves) ** 2)
+        if label is not None:
+            error += jnp.sum(((means["label"] - label.counts) / label.noise) ** 2)
+            error += jnp.sum(((means["total"] - targets["total"]) / noise.total) ** 2)
         return error / size
 
     return loss

@@ -43,12 +43,20 @@ class Plan:
     split: bool
     bins: int
 
+    @property
+    def label_apart(self) -> bool:
+        """The label is a factor of the embedding rather than one of its columns."""
+        return self.classes > 0 or self.label_number
+
+    def columns(self, layout: Layout) -> list[str]:
+        return [name for name in layout.groups if not (self.label_apart and name == layout.schema.label)]
+
 
 def plan_of(schema: Schema, budget: Budget, *, one_way_share: float, order: int | None) -> Plan:
     """The rule: pairs where the declared rows bear their noise, by class where they bear that too, bins to match."""
     one_way, multiplier = split(noise_multiplier(budget), (one_way_share, 1 - one_way_share))
     classes, label_number = _label(schema)
-    columns = len(schema.modelled) - bool(classes)
+    columns = len(schema.modelled) - (classes > 0 or label_number)
     pairs = columns * (columns - 1) // 2
     noise = multiplier * math.sqrt(max(pairs + columns, 1))
     codes = widest(schema)
@@ -88,12 +96,12 @@ def check_plan(plan: Plan, schema: Schema, waves: int) -> None:
 def feature_map(
     plan: Plan, layout: Layout, *, waves: int, widths: tuple[float, ...], count_weight: float, rng: np.random.Generator
 ) -> FeatureMap:
-    """The map for columns laid out by released tables; its label of classes is not among the columns.
+    """The map for columns laid out by released tables; the label is not among them, but multiplied with them.
 
     Numeric columns enter the waves by their place in the released distribution, which is close to uniform whatever the
     column's own is, so that widths need no look at rows: `widths` are in units of the distance of two typical rows.
     """
-    names = [name for name in layout.groups if not (plan.classes and name == layout.schema.label)]
+    names = plan.columns(layout)
     sizes = tuple(layout.blocks.sizes[layout.place_of(name)] for name in names)
     inputs = tuple(
         (place, _levels(layout, name)) for place, name in enumerate(names) if _is_number(layout.schema, name)
@@ -119,7 +127,7 @@ def feature_map(
 
 def _label(schema: Schema) -> tuple[int, bool]:
     """The number of classes (0 if the label is none, or of too many), and whether the label is a number."""
-    if schema.label is None:
+    if schema.label is None or len(schema.modelled) == 1:  # a label alone is a column like any other
         return 0, False
     column = schema.modelled[schema.label]
     if isinstance(column, Categorical | Boolean):

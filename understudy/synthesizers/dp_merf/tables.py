@@ -1,6 +1,6 @@
 """DP-MERF for tables: one release of one-way tables, one of the mean embedding, then a generator that matches both."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from understudy.synthesizers.neural.released import Generator, Released
 from understudy.synthesizers.neural.rows import Layout, coarse_rows, release_layout
 from understudy.synthesizers.one_way import ROWS_PER_BLOCK
 from understudy.table.table import Table
+
+if TYPE_CHECKING:
+    from understudy.synthesizers.dp_merf.match import LabelCounts
 
 FREQUENCIES, WIDTHS = 256, (0.5, 1.0, 2.0)
 LATENT, HIDDEN, DRAWS, STEPS, LEARNING_RATE = 6, 128, 512, 600, 0.01
@@ -86,14 +89,25 @@ def train(
     rates_back = 1.0 if rates is None else rates.of_codes
     if config.class_shares == "equal":
         rows, rates_back = np.full(len(rows), rows.sum() / len(rows)), 1.0
-    names = [name for name in layout.groups if not (plan.classes and name == schema.label)]
+    names = plan.columns(layout)
     blocks = Blocks(features.sizes)
+    label, label_counts = None, None
+    bias = blocks.logits_of([layout.shares[layout.place_of(name)] for name in names])
+    if plan.label_number:
+        share = layout.shares[layout.place_of(schema.label)]
+        label, label_counts = Blocks((len(share),)), _label_counts(layout)
+        bias = np.concatenate([bias, label.logits_of([share])])
     # Without noise, what counts is the error of one row.
     unit = max(noise, 1.0 * features.column_weight)
     fitted = match(
-        Expected(features, blocks, names.index(schema.label) if plan.label_number else None),
+        Expected(features, blocks, label),
         embedding,
-        Noise(unit / AMPLITUDE, unit / features.column_weight, unit / features.pair_weight),
+        Noise(
+            unit / AMPLITUDE,
+            unit / features.column_weight,
+            unit / features.pair_weight,
+            unit / max(features.total_weight, 1),
+        ),
         rows,
         Training(
             latent=config.latent or LATENT,
@@ -102,7 +116,8 @@ def train(
             steps=config.steps or STEPS,
             learning_rate=config.learning_rate or LEARNING_RATE,
         ),
-        bias=blocks.logits_of([layout.shares[layout.place_of(name)] for name in names]),
+        label=label_counts,
+        bias=bias,
         seed=streams.init,
         progress=progress,
     )
@@ -128,7 +143,7 @@ def release_embedding(
         part = Table(layout.schema, block, len(next(iter(block.values()))))
         codes = coarse_rows(part, layout)
         labels = codes[:, place] if place is not None and len(features.factor) > 1 else np.zeros(len(codes), np.int64)
-        features.count(np.delete(codes, place, axis=1) if plan.classes else codes, labels, counts)
+        features.count(np.delete(codes, place, axis=1) if plan.label_apart else codes, labels, counts)
     sensitivity = features.sensitivity()
     noisy = gaussian(
         features.stack(counts),
@@ -160,29 +175,43 @@ def class_rows(embedding: Embedding, features: FeatureMap, noise: float, layout:
     return np.maximum(np.average(np.stack(estimates), axis=0, weights=weights), LEAST_ROWS)
 
 
+def _label_counts(layout: Layout) -> "LabelCounts":
+    """The released table of a label that is a number, by coarse code; a code of m cells has m times the variance."""
+    from understudy.synthesizers.dp_merf.match import LabelCounts
+
+    label = layout.schema.label
+    groups = layout.groups[label]
+    counts = np.bincount(groups, weights=layout.one_way.counts[label])
+    return LabelCounts(counts, np.maximum(layout.one_way.noise * np.sqrt(np.bincount(groups)), 1.0))
+
+
 def _generators(fitted: Any, rows: np.ndarray, layout: Layout, plan: Plan) -> list[Generator]:
-    """One network a class, its one-hot input and its own biases folded in; units for the label, which it is told."""
-    layers = [(np.asarray(layer["w"]), np.asarray(layer["b"])) for layer in fitted.layers]
-    if not plan.classes:
-        (w, b), last = layers[-1], fitted.class_bias[0]
-        return [Generator.standard([*layers[:-1], (w, b + last)], fitted.net.activations)]
-    place = layout.place_of(layout.schema.label)
-    start, width = layout.blocks.starts[place], layout.blocks.widths[place]
-    (first_w, first_b), *middle, (w, b) = layers
+    """One network a class, its one-hot input and its own biases folded in, its units in the order of the columns."""
+    (first_w, first_b), *middle, (w, b) = [(np.asarray(layer["w"]), np.asarray(layer["b"])) for layer in fitted.layers]
     latent = len(first_w) - plan.classes if plan.classes > 1 else len(first_w)
     generators = []
     for code, share in enumerate(rows / rows.sum()):
         told = first_w[latent + code] if plan.classes > 1 else 0.0
-        widened = (
-            np.insert(w, [start] * width, 0.0, axis=1),
-            np.insert(b + fitted.class_bias[code], [start] * width, 0.0),
-        )
+        last = _in_order(w, b + fitted.class_bias[code], layout, plan)
         generators.append(
             Generator.standard(
-                [(first_w[:latent], first_b + told), *middle, widened],
+                [(first_w[:latent], first_b + told), *middle, last],
                 fitted.net.activations,
                 share=float(share),
-                label=code,
+                label=code if plan.classes else None,
             )
         )
     return generators
+
+
+def _in_order(w: np.ndarray, b: np.ndarray, layout: Layout, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
+    """The last layer with units for the label at its place: none for a class, which a generator is told."""
+    if not plan.label_apart:
+        return w, b
+    place = layout.place_of(layout.schema.label)
+    start, width = layout.blocks.starts[place], layout.blocks.widths[place]
+    if plan.classes:
+        w, b = np.pad(w, ((0, 0), (0, width))), np.pad(b, (0, width))
+    others = w.shape[1] - width
+    order = [*range(start), *range(others, others + width), *range(start, others)]
+    return w[:, order], b[order]
