@@ -65,3 +65,14 @@ def test_layers_are_given_with_commas() -> None:
     assert parse_settings(["critic_hidden=64"], module) == {"critic_hidden": (64,)}
     with pytest.raises(OptionError, match="critic_hidden must be a whole number"):
         parse_settings(["critic_hidden=64,many"], module)
+
+
+def test_numbers_and_rates_by_value_can_be_set() -> None:
+    from understudy.cli.conditions import parse_settings
+
+    module = method_module("dp-merf")
+    assert parse_settings(["widths=0.5,1"], module) == {"widths": (0.5, 1.0)}
+    assert parse_settings(["widths=none"], module) == {"widths": None}
+    assert parse_settings(["undersample=no:0.1, not yet:1"], module) == {"undersample": {"no": 0.1, "not yet": 1.0}}
+    with pytest.raises(OptionError, match="undersample must be a number"):
+        parse_settings(["undersample=no:half"], module)

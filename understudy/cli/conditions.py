@@ -2,7 +2,7 @@
 
 import dataclasses
 import typing
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from types import ModuleType
 from typing import Any
@@ -77,11 +77,16 @@ def parse_settings(texts: Sequence[str], module: ModuleType) -> dict[str, Any]:
 
 
 def _setting(name: str, text: str, hint: Any) -> Any:
-    if typing.get_origin(hint) is tuple:  # a number a layer: 64,32 or [64, 32]
-        return tuple(_setting(name, part.strip(), int) for part in text.strip("[]() ").strip(",").split(","))
-    kinds = typing.get_args(hint) or (hint,)
+    kinds = (hint,) if typing.get_origin(hint) in (tuple, Mapping) else typing.get_args(hint) or (hint,)
     if type(None) in kinds and text.lower() in ("none", "null", ""):
         return None
+    for kind in kinds:
+        if typing.get_origin(kind) is tuple:  # a number a layer: 64,32 or [64, 32]
+            part_of = typing.get_args(kind)[0]
+            return tuple(_setting(name, part.strip(), part_of) for part in text.strip("[]() ").strip(",").split(","))
+        if typing.get_origin(kind) is Mapping:  # a number a value: no:0.1,yes:1
+            pairs = [part.rpartition(":") for part in text.split(",")]
+            return {value.strip(): _setting(name, number.strip(), float) for value, _, number in pairs}
     if bool in kinds and text.lower() in ("true", "false", "yes", "no"):
         return text.lower() in ("true", "yes")
     for kind in (int, float):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from understudy.errors import OptionError
-from understudy.schema import Schema
+from understudy.schema import Boolean, Schema
 from understudy.schema.fields import value_key
 from understudy.synthesizers.dp_merf.config import Config
 from understudy.table.table import Table
@@ -27,6 +27,8 @@ def rates_of(config: Config, schema: Schema, *, classes: int) -> Rates | None:
     column = schema.modelled[schema.label]
     values = list(getattr(column, "values", (False, True)))
     places = {value_key(value): code for code, value in enumerate(values)}
+    if isinstance(column, Boolean):
+        places |= {"False": 0, "True": 1}  # as a command line may have it
     rates = np.ones(classes)
     for value, rate in config.undersample.items():
         key = value_key(value)
