@@ -12,11 +12,11 @@ import numpy as np
 from understudy.schema import Image
 from understudy.synthesizers.dp_merf.waves import LARGEST_FREQUENCY, LEVELS, TURN_BITS, Waves
 
-WIDTHS = (0.25, 0.5, 1.0, 2.0)
+WIDTHS = (0.25, 0.35, 0.5, 0.7, 1.0, 1.4)
 # The guess: pixels of standard deviation 0.3 of their range, whose amplitude falls like (1 + k/2)^-1.5 at k half-waves.
 PIXEL_SPREAD, SPECTRUM_TURN, SPECTRUM_FALL = 0.3, 2.0, 1.5
 # Directions by turns: all pixels alike (None), or smooth patterns seen through a window of this share of the sides.
-KINDS = (None, 0.1, None, 0.2)
+KINDS = (None, 0.1, 0.2, math.inf)
 SMOOTH_TURN = 4.0
 
 
@@ -32,14 +32,6 @@ def spectrum(height: int, width: int) -> np.ndarray:
     """Public guess of images: the standard deviation of each coefficient of their cosine transform."""
     guess = (1 + _half_waves(height, width) / SPECTRUM_TURN) ** -SPECTRUM_FALL
     return guess * (PIXEL_SPREAD * math.sqrt(height * width) / np.linalg.norm(guess))
-
-
-def guessed_images(image: Image, count: int, rng: np.random.Generator) -> np.ndarray:
-    """(count, pixels): random images as guessed, around zero, of standard deviation 1; channels are independent."""
-    coefficients = rng.standard_normal((count, image.channels, image.height, image.width))
-    coefficients *= spectrum(image.height, image.width) / PIXEL_SPREAD
-    made = cosines(image.height).T @ coefficients @ cosines(image.width)
-    return made.transpose(0, 2, 3, 1).reshape(count, image.pixels)
 
 
 def picture_waves(image: Image, count: int, widths: tuple[float, ...], rng: np.random.Generator) -> Waves:
@@ -78,7 +70,7 @@ def _half_waves(height: int, width: int) -> np.ndarray:
 
 
 def _window(height: int, width: int, share: float, rng: np.random.Generator) -> np.ndarray:
-    """A Gaussian window of standard deviation `share` of the sides, around a random place."""
+    """A Gaussian window of standard deviation `share` of the sides, around a random place; infinity sees everything."""
     sides = []
     for side in (height, width):
         middle = rng.uniform(0, side - 1)

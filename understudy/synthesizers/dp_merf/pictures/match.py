@@ -30,13 +30,34 @@ FIRST_SPREAD, FIRST_REACH = 1.5, 0.3
 class Task:
     """The public facts of a generator's training: what is compiled.
 
-    waves_a_step: how many frequencies a step looks along, a different part each time.
+    prototypes and latent: K and the number of directions, of each class. waves_a_step: how many frequencies a step
+    looks along, a different part each time.
     """
 
+    prototypes: int
+    latent: int
     waves_a_step: int
     steps: int
     learning_rate: float
     pixel_weight: float
+
+
+@dataclass(frozen=True, eq=False)
+class Basis:
+    """What logits are combined from: coefficients times `gains`, then a transform of rows and columns.
+
+    With the cosine transform and gains that fall, steps of Adam move smooth patterns more than speckles, which the
+    noise in the targets would otherwise put into the images.
+    """
+
+    gains: np.ndarray
+    rows: np.ndarray
+    columns: np.ndarray
+    channels: int
+
+    @property
+    def size(self) -> int:
+        return self.gains.size * self.channels
 
 
 def levels(logits: jax.Array) -> jax.Array:
@@ -52,26 +73,19 @@ def levels(logits: jax.Array) -> jax.Array:
 
 
 def fit(
-    task: Task,
-    embedding: Embedding,
-    waves: Waves,
-    *,
-    prototypes: np.ndarray,
-    directions: np.ndarray,
-    seed: int,
-    progress: Progress,
+    task: Task, embedding: Embedding, waves: Waves, basis: Basis, *, seed: int, progress: Progress
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Prototypes (C, K, inputs) and directions (C, L, inputs) in logits. Everything seen was released.
-
-    Both start from random patterns of standard deviation 1 in the same shapes, which are public.
-    """
-    mean = np.clip(embedding.pixels, 0.02, 0.98)
+    """Prototypes (C, K, inputs) and directions (C, L, inputs) in logits. Everything seen was released."""
+    classes = len(embedding.rows)
+    rng = np.random.default_rng(seed)
     made = {
-        "prototypes": np.log(mean / (1 - mean))[:, None] + FIRST_SPREAD * prototypes,
-        "directions": FIRST_REACH / np.sqrt(directions.shape[1]) * directions,
+        name: jnp.asarray(scale * rng.standard_normal((classes, count, basis.size)), dtype=jnp.float32)
+        for name, count, scale in (
+            ("prototypes", task.prototypes, FIRST_SPREAD),
+            ("directions", task.latent, FIRST_REACH / np.sqrt(task.latent)),
+        )
     }
-    made = {name: jnp.asarray(array, dtype=jnp.float32) for name, array in made.items()}
-    targets = _targets(task, embedding, waves, seed)
+    targets = _targets(task, embedding, waves, basis, seed)
     state = made, _optimiser(task).init(made)
     key = jax.random.key(seed)
     for first in range(0, task.steps, CHUNK):
@@ -79,10 +93,20 @@ def fit(
         state = _chunk(state, keys, targets, task=task)
         jax.block_until_ready(state)
         progress("matching", min(first + CHUNK, task.steps) / task.steps)
-    return np.asarray(state[0]["prototypes"]), np.asarray(state[0]["directions"])
+    found = state[0]
+    prototypes = targets["start"][:, None] + _patterns(found["prototypes"], targets)
+    return np.asarray(prototypes), np.asarray(_patterns(found["directions"], targets))
 
 
-def _targets(task: Task, embedding: Embedding, waves: Waves, seed: int) -> dict[str, jax.Array]:
+def _patterns(coefficients: jax.Array, targets: dict[str, jax.Array]) -> jax.Array:
+    """(C, count, basis size) to (C, count, inputs)."""
+    gains, rows, columns = targets["gains"], targets["rows"], targets["columns"]
+    shaped = coefficients.reshape(*coefficients.shape[:2], -1, *gains.shape) * gains
+    made = jnp.einsum("ckzij,ia,jb->ckabz", shaped, rows, columns)
+    return made.reshape(coefficients.shape)
+
+
+def _targets(task: Task, embedding: Embedding, waves: Waves, basis: Basis, seed: int) -> dict[str, jax.Array]:
     """Frequencies and their targets, shuffled and cut into parts of equal size, the last filled from the first."""
     count, classes = waves.count, len(embedding.rows)
     parts = -(-count // task.waves_a_step)
@@ -90,7 +114,12 @@ def _targets(task: Task, embedding: Embedding, waves: Waves, seed: int) -> dict[
     shape = (classes, parts, task.waves_a_step)
     cosine, sine = embedding.waves[:, :count][:, order], embedding.waves[:, count:][:, order]
     angles = (waves.angles * LEVELS)[:, order].reshape(-1, parts, task.waves_a_step)
+    mean = np.clip(embedding.pixels, 0.02, 0.98)
     found = {
+        "start": np.log(mean / (1 - mean)),
+        "gains": basis.gains,
+        "rows": basis.rows,
+        "columns": basis.columns,
         "angles": angles.swapaxes(0, 1),
         "cosine": cosine.reshape(shape).swapaxes(0, 1),
         "sine": sine.reshape(shape).swapaxes(0, 1),
@@ -110,8 +139,9 @@ def _loss(made: dict[str, jax.Array], key: jax.Array, targets: dict[str, jax.Arr
     """
     classes, prototypes, inputs = made["prototypes"].shape
     draw, pick = jax.random.split(key)
-    normal = jax.random.normal(draw, (classes, prototypes, made["directions"].shape[1]))
-    x = levels(made["prototypes"] + jnp.einsum("ckl,cld->ckd", normal, made["directions"]))
+    normal = jax.random.normal(draw, (classes, prototypes, task.latent))
+    moved = made["prototypes"] + jnp.einsum("ckl,cld->ckd", normal, made["directions"])
+    x = levels(targets["start"][:, None] + _patterns(moved, targets))
     part = jax.random.randint(pick, (), 0, len(targets["angles"]))
     phases = x.reshape(-1, inputs) @ targets["angles"][part]
     distance = task.pixel_weight * 4 * jnp.sum((x.mean(axis=1) - targets["pixels"]) ** 2) / inputs

@@ -10,13 +10,14 @@ from understudy.schema import Schema
 from understudy.synthesizers.dp_merf.pictures import plan as plans
 from understudy.synthesizers.dp_merf.pictures.codes import WholeEncoder
 from understudy.synthesizers.dp_merf.pictures.embedding import PictureMap
-from understudy.synthesizers.dp_merf.pictures.frequencies import code_waves, guessed_images, picture_waves
+from understudy.synthesizers.dp_merf.pictures.frequencies import code_waves, cosines, picture_waves, spectrum
 from understudy.synthesizers.dp_merf.pictures.plan import Plan
 from understudy.synthesizers.dp_merf.pictures.release import release
 from understudy.synthesizers.dp_merf.pictures.released import Layers, PictureReleased
 from understudy.table.table import Table
 
 if TYPE_CHECKING:
+    from understudy.synthesizers.dp_merf.pictures.match import Basis
     from understudy.training.pixel_autoencoder import PixelCoder
 
 
@@ -42,32 +43,29 @@ def train(
     features = feature_map(plan, streams.init)
     embedding = release(plan, features, table, encoder, streams=streams, ledger=ledger)
     task = match.Task(
+        prototypes=plan.prototypes,
+        latent=plan.latent,
         waves_a_step=min(plans.WAVES_A_STEP, plan.features),
         steps=plan.steps,
         learning_rate=plan.learning_rate,
         pixel_weight=plans.PIXEL_WEIGHT,
     )
-    first = [_first_patterns(plan, count, streams.init) for count in (plan.prototypes, plan.latent)]
     prototypes, directions = match.fit(
-        task,
-        embedding,
-        features.waves,
-        prototypes=first[0],
-        directions=first[1],
-        seed=streams.init,
-        progress=progress,
+        task, embedding, features.waves, _basis(plan), seed=streams.init, progress=progress
     )
     return PictureReleased(schema, prototypes, directions, decoder, embedding.rows, plan.equal), ledger
 
 
-def _first_patterns(plan: Plan, count: int, seed: int) -> np.ndarray:
-    """(classes, count, inputs) of standard deviation 1, public: smooth images, or independent codes."""
-    rng = np.random.default_rng((seed, count))
-    if plan.coder is None:
-        drawn = guessed_images(plan.image, plan.classes * count, rng)
-    else:
-        drawn = rng.standard_normal((plan.classes * count, plan.inputs))
-    return drawn.reshape(plan.classes, count, plan.inputs)
+def _basis(plan: Plan) -> "Basis":
+    """Cosine waves for pixels, larger where images are guessed to be; codes one by one."""
+    from understudy.synthesizers.dp_merf.pictures.match import Basis
+
+    if plan.coder is not None:
+        return Basis(np.ones((1, plan.inputs)), np.ones((1, 1)), np.eye(plan.inputs), 1)
+    image = plan.image
+    gains = spectrum(image.height, image.width)
+    gains = gains / np.sqrt(np.mean(gains**2))
+    return Basis(gains, cosines(image.height), cosines(image.width), image.channels)
 
 
 def feature_map(plan: Plan, seed: int) -> PictureMap:

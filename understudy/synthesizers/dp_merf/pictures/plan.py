@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from understudy.training.dpsgd import DpSgd
 
 METHOD = "dp-merf"
-FEATURES = 4000
-CODE_FEATURES = 2000
-LATENT = 16
+FEATURES = 3000
+CODE_FEATURES = 1000
+LATENT = 32
 BATCH, LEAST_PROTOTYPES = 1000, 4  # prototypes of all classes, each an image of every step; and of each class
 WAVES_A_STEP = 500
 STEPS = 400
