@@ -16,7 +16,7 @@ from understudy.training.nets import Net, apply, init
 
 STEPS_A_CHUNK = 50
 AVERAGED_STEPS = 50
-WAVE_NUMBERS = 1 << 21  # draws times numeric columns times frequencies of a step
+WAVE_NUMBERS = 1 << 18  # draws times numeric columns times frequencies of a step
 START = 0.5  # a first generator that hardly depends on its noise would take long to begin
 
 

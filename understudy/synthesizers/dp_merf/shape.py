@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,9 +13,11 @@ from understudy.schema import Boolean, Categorical, Schema
 from understudy.synthesizers.dp_merf.features import FeatureMap, class_factor, no_label, number_factor
 from understudy.synthesizers.dp_merf.waves import Waves
 from understudy.synthesizers.neural.plans import MOST_BINS, MOST_CLASSES, widest
-from understudy.synthesizers.neural.rows import Layout
 from understudy.synthesizers.one_way import check_one_way
 from understudy.table.cells import cells_of
+
+if TYPE_CHECKING:
+    from understudy.synthesizers.neural.rows import Layout
 
 # Pairs of columns are worth counting while the declared rows are this many times the noise of a cell.
 WORTH_PAIRS = 20.0
@@ -48,7 +51,7 @@ class Plan:
         """The label is a factor of the embedding rather than one of its columns."""
         return self.classes > 0 or self.label_number
 
-    def columns(self, layout: Layout) -> list[str]:
+    def columns(self, layout: "Layout") -> list[str]:
         return [name for name in layout.groups if not (self.label_apart and name == layout.schema.label)]
 
 
@@ -94,7 +97,13 @@ def check_plan(plan: Plan, schema: Schema, waves: int) -> None:
 
 
 def feature_map(
-    plan: Plan, layout: Layout, *, waves: int, widths: tuple[float, ...], count_weight: float, rng: np.random.Generator
+    plan: Plan,
+    layout: "Layout",
+    *,
+    waves: int,
+    widths: tuple[float, ...],
+    count_weight: float,
+    rng: np.random.Generator,
 ) -> FeatureMap:
     """The map for columns laid out by released tables; the label is not among them, but multiplied with them.
 
@@ -140,7 +149,7 @@ def _is_number(schema: Schema, name: str) -> bool:
     return not isinstance(schema.modelled[name], Categorical | Boolean)
 
 
-def _levels(layout: Layout, name: str) -> np.ndarray:
+def _levels(layout: "Layout", name: str) -> np.ndarray:
     """The middle of each coarse code in the column's released distribution, 0 to 255; missing lies in the middle."""
     share = layout.shares[layout.place_of(name)]
     missing = layout.one_way.cells[name].missing

@@ -15,12 +15,12 @@ from understudy.synthesizers.dp_merf.undersampling import keep_rows, rates_of
 from understudy.synthesizers.dp_merf.waves import AMPLITUDE
 from understudy.synthesizers.neural.plans import check_size, widest
 from understudy.synthesizers.neural.released import Generator, Released
-from understudy.synthesizers.neural.rows import Layout, coarse_rows, release_layout
 from understudy.synthesizers.one_way import ROWS_PER_BLOCK
 from understudy.table.table import Table
 
 if TYPE_CHECKING:
     from understudy.synthesizers.dp_merf.match import LabelCounts
+    from understudy.synthesizers.neural.rows import Layout
 
 FREQUENCIES, WIDTHS = 256, (0.5, 1.0, 2.0)
 LATENT, HIDDEN, DRAWS, STEPS, LEARNING_RATE = 6, 128, 512, 600, 0.01
@@ -59,6 +59,7 @@ def train(
     """
     from understudy.synthesizers.dp_merf.expected import Expected
     from understudy.synthesizers.dp_merf.match import Noise, Training, match
+    from understudy.synthesizers.neural.rows import release_layout
     from understudy.training.heads import Blocks
 
     ledger = Ledger(budget)
@@ -128,7 +129,7 @@ def train(
 
 
 def release_embedding(
-    table: Table, layout: Layout, features: FeatureMap, plan: Plan, *, streams: Streams, ledger: Ledger
+    table: Table, layout: "Layout", features: FeatureMap, plan: Plan, *, streams: Streams, ledger: Ledger
 ) -> tuple[Embedding, float]:
     """The noisy sums of all rows' features, with the noise's standard deviation in units of the release.
 
@@ -137,6 +138,8 @@ def release_embedding(
     public and released values. Sums are exact, so neither the order of rows nor the size of blocks matters. Rows are
     read block by block.
     """
+    from understudy.synthesizers.neural.rows import coarse_rows
+
     counts = features.empty_counts()
     place = layout.place_of(layout.schema.label) if layout.schema.label else None
     for block in table.blocks(ROWS_PER_BLOCK):
@@ -156,7 +159,7 @@ def release_embedding(
     return features.unstack(noisy), plan.multiplier * sensitivity
 
 
-def class_rows(embedding: Embedding, features: FeatureMap, noise: float, layout: Layout, plan: Plan) -> np.ndarray:
+def class_rows(embedding: Embedding, features: FeatureMap, noise: float, layout: "Layout", plan: Plan) -> np.ndarray:
     """Rows by class (or of the whole table), from everything released that tells them, weighted by its precision."""
     if not plan.classes:
         return np.array([layout.one_way.total])
@@ -175,7 +178,7 @@ def class_rows(embedding: Embedding, features: FeatureMap, noise: float, layout:
     return np.maximum(np.average(np.stack(estimates), axis=0, weights=weights), LEAST_ROWS)
 
 
-def _label_counts(layout: Layout) -> "LabelCounts":
+def _label_counts(layout: "Layout") -> "LabelCounts":
     """The released table of a label that is a number, by coarse code; a code of m cells has m times the variance."""
     from understudy.synthesizers.dp_merf.match import LabelCounts
 
@@ -185,7 +188,7 @@ def _label_counts(layout: Layout) -> "LabelCounts":
     return LabelCounts(counts, np.maximum(layout.one_way.noise * np.sqrt(np.bincount(groups)), 1.0))
 
 
-def _generators(fitted: Any, rows: np.ndarray, layout: Layout, plan: Plan) -> list[Generator]:
+def _generators(fitted: Any, rows: np.ndarray, layout: "Layout", plan: Plan) -> list[Generator]:
     """One network a class, its one-hot input and its own biases folded in, its units in the order of the columns."""
     (first_w, first_b), *middle, (w, b) = [(np.asarray(layer["w"]), np.asarray(layer["b"])) for layer in fitted.layers]
     latent = len(first_w) - plan.classes if plan.classes > 1 else len(first_w)
@@ -204,7 +207,7 @@ def _generators(fitted: Any, rows: np.ndarray, layout: Layout, plan: Plan) -> li
     return generators
 
 
-def _in_order(w: np.ndarray, b: np.ndarray, layout: Layout, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
+def _in_order(w: np.ndarray, b: np.ndarray, layout: "Layout", plan: Plan) -> tuple[np.ndarray, np.ndarray]:
     """The last layer with units for the label at its place: none for a class, which a generator is told."""
     if not plan.label_apart:
         return w, b
