@@ -506,10 +506,10 @@ def test_a_table_without_rows_can_be_fitted(schema):
     [
         (Options(class_shares="even"), "class_shares must be one of counted, equal"),
         (Options(minibatches=10, autoencoder=True), "exclude each other"),
-        (Options(undersample={"a": 0}), "undersample: rates must be above 0"),
-        (Options(undersample={"q": 0.5}), "'kind' is outside"),
+        (Options(undersample={"a": 0}), "undersample must give every class a rate above 0"),
+        (Options(undersample={"q": 0.5}), "no declared value of the label 'kind'"),
         (Options(features=10_000_000), "features must be at most"),
-        (Options(batch=10_000_000), "batch makes a network"),
+        (Options(batch=10_000_000), "batch and latent make"),
         (Options(hidden=8), "hidden is for tables"),
         (Options(count_weight=0), "count_weight must be above 0"),
     ],

@@ -13,9 +13,9 @@ from understudy.privacy.calibrate import calibrate, noise_multiplier
 from understudy.privacy.mechanisms import check_counts
 from understudy.schema import Image, Schema
 from understudy.synthesizers.dp_merf.pictures.frequencies import WIDTHS
-from understudy.synthesizers.evidence import conditions
-from understudy.synthesizers.neural.plans import Phase, check_size, label_classes, make_plans
-from understudy.table.cells import cells_of
+from understudy.synthesizers.dp_merf.undersampling import rates_of
+from understudy.synthesizers.dp_merf.waves import AMPLITUDE
+from understudy.synthesizers.neural.plans import MOST_PARAMETERS, Phase, check_size, label_classes, make_plans
 
 if TYPE_CHECKING:
     from understudy.training.dpsgd import DpSgd
@@ -33,7 +33,7 @@ PIXEL_WEIGHT, COUNT_WEIGHT = 1.0, 0.25
 MINIBATCH_PASSES = 5  # each row is in about this many minibatches
 # The autoencoder: codes, units, steps, and its share of the budget (of 1/z^2).
 CODES, CODER_HIDDEN, CODER_STEPS, CODER_SHARE, CODER_CLIP, CODER_RATE, CODER_BLUR = 16, 256, 600, 0.7, 1.0, 0.002, 0.1
-MOST_FREQUENCY_NUMBERS = 1 << 27  # pixels times features: a gigabyte of float64
+MOST_FREQUENCY_NUMBERS = 1 << 26  # pixels times features: half a gigabyte of float64
 SHARES = ("counted", "equal")
 
 
@@ -72,14 +72,14 @@ def make_plan(config: Any, schema: Schema, budget: Budget) -> Plan:
     """The plan, or a refusal that names the option or column and the remedy. No row is asked."""
     image_name, image, label, classes = _columns(schema)
     _check_options(config)
-    features = config.features or (CODE_FEATURES if config.autoencoder else FEATURES)
-    if image.pixels * features > MOST_FREQUENCY_NUMBERS:
-        most = MOST_FREQUENCY_NUMBERS // image.pixels
-        raise OptionError(f"features must be at most {most} for images of {image.pixels} numbers, got {features}")
+    features = config.features or min(
+        CODE_FEATURES if config.autoencoder else FEATURES, MOST_FREQUENCY_NUMBERS // image.pixels
+    )
     latent, prototypes = config.latent or LATENT, max(LEAST_PROTOTYPES, (config.batch or BATCH) // classes)
-    check_size(classes * (latent + prototypes) * image.pixels, "batch")
+    _check_size(image, classes, features, latent + prototypes)
     multiplier, minibatches, coder = _noise(config, schema, budget, image)
-    check_counts(l2_sensitivity=float(1 << 20), noise_multiplier=multiplier, purpose="embeddings of images")
+    count_weight = COUNT_WEIGHT if config.count_weight is None else config.count_weight
+    _check_noise(multiplier, minibatches, features, count_weight)
     return Plan(
         image_name=image_name,
         image=image,
@@ -91,11 +91,11 @@ def make_plan(config: Any, schema: Schema, budget: Budget) -> Plan:
         prototypes=prototypes,
         steps=config.steps or STEPS,
         learning_rate=config.learning_rate or LEARNING_RATE,
-        count_weight=COUNT_WEIGHT if config.count_weight is None else config.count_weight,
+        count_weight=count_weight,
         noise_multiplier=multiplier,
         minibatches=minibatches,
         coder=coder,
-        kept=_kept(config.undersample, schema, label, classes),
+        kept=_kept(config, schema, label, classes),
         equal=config.class_shares == "equal",
     )
 
@@ -109,6 +109,27 @@ def _check_options(config: Any) -> None:
         raise OptionError("hidden is for tables: images are made from prototypes; set their number by batch instead")
     if config.count_weight is not None and not config.count_weight > 0:
         raise OptionError(f"count_weight must be above 0 for images, got {config.count_weight}: means need a count")
+
+
+def _check_size(image: Image, classes: int, features: int, patterns: int) -> None:
+    """Refuses what would not fit in memory."""
+    if image.pixels * features > MOST_FREQUENCY_NUMBERS:
+        most = MOST_FREQUENCY_NUMBERS // image.pixels
+        raise OptionError(f"features must be at most {most} for images of {image.pixels} numbers, got {features}")
+    if classes * patterns * image.pixels > MOST_PARAMETERS:
+        most = MOST_PARAMETERS // image.pixels
+        raise OptionError(
+            f"batch and latent make {classes * patterns} patterns of {image.pixels} numbers; at most {most} fit in "
+            "memory: lower them, or make the images smaller"
+        )
+
+
+def _check_noise(multiplier: float, minibatches: "DpSgd | None", features: int, count_weight: float) -> None:
+    """Refuses noise that could not be drawn. A class's vector is at most about this long (`PictureMap`)."""
+    length = AMPLITUDE * math.sqrt(features * (1 + PIXEL_WEIGHT**2 + count_weight**2))
+    if minibatches is not None:
+        multiplier = minibatches.noise_multiplier * math.sqrt(minibatches.steps)
+    check_counts(l2_sensitivity=length, noise_multiplier=multiplier, purpose="embeddings of images")
 
 
 def _columns(schema: Schema) -> tuple[str, Image, str | None, int]:
@@ -145,16 +166,7 @@ def minibatch_plan(rows: int, steps: int, budget: Budget) -> "DpSgd":
     return DpSgd(rate=rate, steps=steps, clip=1.0, noise_multiplier=multiplier, expected_batch=rate * rows)
 
 
-def _kept(undersample: Any, schema: Schema, label: str | None, classes: int) -> np.ndarray:
-    """By class, the share of rows that is counted: public rates by value of the label."""
-    kept = np.ones(classes)
-    if not undersample:
-        return kept
-    if label is None:
-        raise OptionError("undersample needs a label: declare `label:` in the schema, or leave it out")
-    for value, rate in dict(undersample).items():
-        if isinstance(rate, bool) or not isinstance(rate, int | float) or not (math.isfinite(rate) and 0 < rate <= 1):
-            raise OptionError(f"undersample: rates must be above 0 and at most 1, got {rate!r}")
-        cells = {label: cells_of(schema.modelled[label])}
-        kept[int(conditions(schema, cells, {label: value})[label].first[0])] = rate
-    return kept
+def _kept(config: Any, schema: Schema, label: str | None, classes: int) -> np.ndarray:
+    """By class, the public share of rows that is counted."""
+    rates = rates_of(config, schema, classes=classes if label is not None else 0)
+    return np.ones(classes) if rates is None else rates.of_codes
