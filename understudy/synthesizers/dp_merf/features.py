@@ -106,6 +106,10 @@ class FeatureMap:
         columns = (self.wave_size + sum(self.sizes) + 1) * self.labels
         return columns + int(self.pair_starts[-1]) * self.pair_factor.shape[1]
 
+    @cached_property
+    def _phase_tables(self) -> list[np.ndarray]:
+        return [self.waves.phases_of_levels(row, level) for row, (_, level) in enumerate(self.inputs)]
+
     def empty_counts(self) -> "Counts":
         labels = len(self.factor)
         return Counts(
@@ -119,8 +123,8 @@ class FeatureMap:
         """Adds (rows, columns) of codes with their label codes to the exact counts. Private."""
         labels = labels.astype(np.int64)
         if self.waves:
-            levels = np.stack([level[codes[:, place]] for place, level in self.inputs], axis=1)
-            into.waves[:] += self.waves.sums(levels, labels, len(self.factor))
+            columns = [codes[:, place] for place, _ in self.inputs]
+            into.waves[:] += self.waves.sums_of_codes(self._phase_tables, columns, labels, len(self.factor))
         into.rows[:] += np.bincount(labels, minlength=len(self.factor))
         split = [codes[:, place].astype(np.int64) for place in range(codes.shape[1])]
         start = 0

@@ -5,6 +5,7 @@ Here inputs and frequencies are integers, phases wrap around in integers, and th
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, cached_property
 
@@ -14,7 +15,7 @@ LEVELS = 255  # inputs are 0 to 255
 TURN_BITS = 24  # frequencies are in units of 2^-24 turns a level of the input
 INDEX_BITS = 16
 AMPLITUDE = 1 << 14
-PHASES_AT_ONCE = 1 << 21
+PHASES_AT_ONCE = 1 << 18
 # 255 times the largest frequency, summed over inputs, must stay below 2^53, where float64 adds integers exactly.
 LARGEST_FREQUENCY = 1 << (TURN_BITS - 1)
 MOST_INPUTS = 1 << 21
@@ -75,20 +76,48 @@ class Waves:
         """Frequencies in radians a level, for what is made rather than counted."""
         return self.frequencies * (2 * math.pi / (1 << TURN_BITS))
 
+    def phases(self, inputs: np.ndarray) -> np.ndarray:
+        """(rows, inputs) of 0 to 255 to (rows, F) of uint32, in units of 2^-24 turns; whole turns do not matter."""
+        exact = inputs.astype(np.float64) @ self.frequencies.astype(np.float64)
+        return exact.astype(np.int64).astype(np.uint32)
+
+    def phases_of_levels(self, place: int, levels: np.ndarray) -> np.ndarray:
+        """(levels, F): what one input alone adds to the phases, for some of its levels."""
+        return (levels.astype(np.int64)[:, None] * self.frequencies[place]).astype(np.uint32)
+
     def features(self, inputs: np.ndarray) -> np.ndarray:
         """(rows, inputs) of 0 to 255 to (rows, 2F) of int16: all cosines, then all sines."""
-        exact = inputs.astype(np.float64) @ self.frequencies.astype(np.float64)
-        index = (exact.astype(np.int64) & ((1 << TURN_BITS) - 1)) >> (TURN_BITS - INDEX_BITS)
-        cosine, sine = _tables()
-        return np.concatenate([cosine[index], sine[index]], axis=1)
+        return _features(self.phases(inputs))
 
     def sums(self, inputs: np.ndarray, groups: np.ndarray, group_count: int) -> np.ndarray:
         """(group_count, 2F) of int64: the features summed over the rows of every group. Private."""
+        return self._sums(lambda part: self.phases(inputs[part]), groups, group_count)
+
+    def sums_of_codes(
+        self, tables: list[np.ndarray], codes: list[np.ndarray], groups: np.ndarray, group_count: int
+    ) -> np.ndarray:
+        """The same for inputs of few levels, given by code: `tables` are their phases, which add up and wrap around."""
+
+        def phases(part: slice) -> np.ndarray:
+            total = tables[0][codes[0][part]]
+            for table, code in zip(tables[1:], codes[1:], strict=True):
+                total += table[code[part]]
+            return total
+
+        return self._sums(phases, groups, group_count)
+
+    def _sums(self, phases: Callable[[slice], np.ndarray], groups: np.ndarray, group_count: int) -> np.ndarray:
         sums = np.zeros((group_count, self.size), dtype=np.int64)
-        step = max(1, PHASES_AT_ONCE // self.size)
-        for first in range(0, len(inputs), step):
-            features = self.features(inputs[first : first + step])
+        step = max(1, PHASES_AT_ONCE // self.count)
+        for first in range(0, len(groups), step):
+            features = _features(phases(slice(first, first + step)))
             part = groups[first : first + step]
             for group in np.unique(part):
                 sums[group] += features[part == group].sum(axis=0, dtype=np.int64)
         return sums
+
+
+def _features(phases: np.ndarray) -> np.ndarray:
+    index = (phases >> np.uint32(TURN_BITS - INDEX_BITS)).astype(np.uint16)
+    cosine, sine = _tables()
+    return np.concatenate([cosine[index], sine[index]], axis=1)
