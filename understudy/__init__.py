@@ -10,6 +10,7 @@ from understudy.errors import UnderstudyError
 from understudy.schema import Schema
 
 if TYPE_CHECKING:
+    from understudy.boosting.method import boost
     from understudy.comparison.choice import choose
     from understudy.comparison.result import Comparison
     from understudy.comparison.runs import compare
@@ -32,6 +33,7 @@ __all__ = [
     "Schema",
     "Table",
     "UnderstudyError",
+    "boost",
     "choose",
     "compare",
     "evaluate",
@@ -47,6 +49,7 @@ _HOMES = {
     "Certificate": "understudy.privacy.certificate",
     "Comparison": "understudy.comparison.result",
     "Model": "understudy.synthesizers.api",
+    "boost": "understudy.boosting.method",
     "choose": "understudy.comparison.choice",
     "compare": "understudy.comparison.runs",
     "evaluate": "understudy.evaluation.suite",

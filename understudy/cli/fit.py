@@ -51,6 +51,9 @@ def fit(
     total_delta: Annotated[
         float | None, typer.Option("--total-delta", metavar="DELTA", help="Its delta; left out: from declared rows.")
     ] = None,
+    boost: Annotated[
+        bool, typer.Option("--boost", help="Spend a part of the budget on boosting what was trained.")
+    ] = False,
     json: JsonOption = False,
 ) -> None:
     """Fit a stand-in within a privacy budget, and write it with its certificate.
@@ -77,7 +80,8 @@ def fit(
     choice = api.choose_method(method, facts, budget)
     module = api.method_module(choice.method)
     options = parse_settings(settings or (), module)
-    api.check_plan(module, api.make_config(module, options, why=choice.why), facts, budget)
+    config = api.make_config(module, options, why=choice.why)
+    api.check_plan(api.boosted_method(module, True) if boost else module, config, facts, budget)
     if choice.why:
         screen.note(f"auto picked {choice.method}: {choice.why}")
     if budget_file is not None and not budget_file.exists():
@@ -92,7 +96,8 @@ def fit(
             seed=seed,
             progress=progress,
             budget_file=budget_file,
-            on_clipped=_tell_clipped,
+            on_clipped=tell_clipped,
+            boost=boost,
             **options,
         )
         progress("writing", 0.0)
@@ -154,7 +159,8 @@ def telling_what_stays_spent(path: Path | None) -> Iterator[None]:
         raise
 
 
-def _tell_clipped(clipped: Mapping[str, int]) -> None:
+def tell_clipped(clipped: Mapping[str, int]) -> None:
+    """For the steward's eyes."""
     if clipped:
         cells = ", ".join(f"{name} {count:,}" for name, count in clipped.items())
         screen.note(

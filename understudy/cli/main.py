@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from understudy import __version__
+from understudy.cli.boost import boost
 from understudy.cli.check import check
 from understudy.cli.compare import compare
 from understudy.cli.confirm import confirm
@@ -35,6 +36,7 @@ COMMANDS = {
     check: "count cells that do not fit the schema",
     plan: "tell the noise of a fit in advance",
     fit: "fit a stand-in within a privacy budget",
+    boost: "weigh the rows of models by what tells them from the table",
     sample: "draw synthetic rows",
     verify: "recompute a model's guarantee, without data",
     inspect: "show what a model file holds",

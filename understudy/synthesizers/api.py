@@ -38,6 +38,8 @@ METHODS = {
     "dp-merf": "understudy.synthesizers.dp_merf.method",
 }
 DEFAULT_METHOD = auto.NAME
+# What comes of models, not of a table alone. That room sees this one, so it is named here and loaded when asked for.
+BOOSTED, BOOSTING = "boosted", "understudy.boosting.method"
 
 
 class Released(Protocol):
@@ -129,6 +131,11 @@ def method_module(name: str) -> ModuleType:
     return importlib.import_module(METHODS[name])
 
 
+def boosted_method(module: ModuleType, boost: bool | Mapping[str, Any]) -> Any:
+    """The method with boosting behind it, which `fit` treats like a method; `boost` is true or has settings."""
+    return importlib.import_module(BOOSTING).boosted_method(module, boost)
+
+
 def choose_method(name: str, schema: Schema, budget: Budget) -> auto.Choice:
     """What the public rule picks for `auto`, with its reason; any other method itself, which needs none."""
     if name == auto.NAME:
@@ -192,6 +199,7 @@ def fit(
     progress: Progress = silent,
     budget_file: BudgetFile | str | PathLike[str] | None = None,
     on_clipped: Callable[[Mapping[str, int]], None] | None = None,
+    boost: bool | Mapping[str, Any] = False,
     **options: Any,
 ) -> Model:
     """Fits a stand-in of a private table within a privacy budget.
@@ -203,6 +211,7 @@ def fit(
     budget_file: adds up repeated fits on one table. This one is written down before a row is read, so that a crash
     counts as spent, and refused if the file's total would be passed; delta is then a tenth of the file's by default.
     on_clipped: told the number of clipped cells by column, which is private: for the steward's eyes alone.
+    boost: spend a part of the budget on boosting what was trained; true, or a mapping of settings (docs/boosting.md).
 
     Guarantee: the certificate's (epsilon, delta), for everything in the returned model.
     """
@@ -213,6 +222,8 @@ def fit(
     choice = choose_method(method, schema, budget)
     method, module = choice.method, method_module(choice.method)
     config = make_config(module, options, why=choice.why)
+    if boost:
+        method, module = BOOSTED, boosted_method(module, boost)
     streams = Streams.from_entropy() if seed is None else Streams.from_seed(seed)
     check_plan(module, config, schema, budget)
     if isinstance(source, Table) and source.schema.digest() != schema.digest():
@@ -241,7 +252,7 @@ def fit(
 def load(path: str | PathLike[str]) -> Model:
     """Reads a model file; fails with a message that says why if it is damaged or from another format."""
     parts = model_file.read(path)
-    module = method_module(parts.method)
+    module = importlib.import_module(BOOSTING) if parts.method == BOOSTED else method_module(parts.method)
     with model_file.refusing_damage(path):
         released = module.Released.from_parts(parts.schema, parts.arrays, parts.facts)
     return Model(parts.schema, parts.method, parts.config, parts.certificate, released)

@@ -1,0 +1,229 @@
+"""Boosting as part of a fit (one budget, one certificate), and of models that are there already."""
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from types import ModuleType
+from typing import Any
+
+from understudy.boosting.boosted import NAME, Released
+from understudy.boosting.distinguishers import distinguishers
+from understudy.boosting.game import play
+from understudy.boosting.pool import check_models, make_pool
+from understudy.boosting.rejection import reweighted
+from understudy.boosting.settings import Boosting, read_settings
+from understudy.errors import OptionError, SchemaError
+from understudy.privacy import BoundedRange, Budget, BudgetFile, Entry, Event, Ledger, SelfComposed, Streams
+from understudy.privacy import epsilon as epsilon_of
+from understudy.privacy.calibrate import calibrate, gaussian_epsilon, noise_multiplier
+from understudy.privacy.certificate import SEEDED, Certificate
+from understudy.progress import Progress, silent
+from understudy.schema import Schema
+from understudy.synthesizers import model_file
+from understudy.synthesizers.api import Model, check_confirmed, make_budget
+from understudy.table.read import check_names, read_table
+from understudy.table.sources import open_source
+from understudy.table.table import Table
+
+SUMMARY = "any method, its rows weighted by private post-GAN boosting"
+
+__all__ = ["NAME", "SUMMARY", "BoostedMethod", "Released", "boost", "boosted_method"]
+
+
+@dataclass(frozen=True, eq=False)
+class BoostedMethod:
+    """A method of the house with boosting behind it: looks like a method's module to `fit`."""
+
+    module: ModuleType
+    settings: Boosting
+    NAME: str = NAME
+
+    def check(self, config: Any, schema: Schema, budget: Budget) -> None:
+        """Refuses what cannot work, from public facts alone."""
+        if hasattr(self.module, "check"):
+            self.module.check(self._config(config), schema, training_budget(budget, self.settings.share))
+
+    def train(
+        self, config: Any, schema: Schema, table: Table, budget: Budget, *, streams: Streams, progress: Progress
+    ) -> tuple[Released, Ledger]:
+        """Trains on a part of the budget, then boosts with what is left of it.
+
+        Charges: the method's own events; `SelfComposed(BoundedRange(epsilon), rounds)` for the picks, with the epsilon
+        that brings all of them together to the budget. All entries are on one ledger.
+        """
+        part = training_budget(budget, self.settings.share)
+        released, trained = self.module.train(
+            self._config(config), schema, table, part, streams=streams, progress=progress
+        )
+        ledger = Ledger(budget)
+        for entry in trained.entries:
+            ledger.charge(entry.event, entry.purpose)
+        pick = pick_epsilon(budget, self.settings.rounds, beside=ledger.events)
+        settings = self.settings.told() | {"methods": [self.module.NAME]}
+        boosted = boost_released(
+            [released], schema, table, self.settings, pick, settings, streams=streams, ledger=ledger, progress=progress
+        )
+        return boosted, ledger
+
+    def _config(self, config: Any) -> Any:
+        """With checkpoints kept, where the method can and was not told how many."""
+        if getattr(config, "checkpoints", None) != 0:
+            return config
+        return dataclasses.replace(config, checkpoints=min(self.settings.checkpoints, config.steps))
+
+
+def boosted_method(module: ModuleType, given: bool | Mapping[str, Any]) -> BoostedMethod:
+    """For `fit(..., boost=...)`."""
+    return BoostedMethod(module, read_settings(given))
+
+
+def training_budget(budget: Budget, share: float) -> Budget:
+    """What the picks' share leaves, in terms of 1/z^2: a public rule."""
+    if not budget.private:
+        return budget
+    return Budget(gaussian_epsilon(noise_multiplier(budget) / math.sqrt(1 - share), budget.delta), budget.delta)
+
+
+def pick_epsilon(budget: Budget, rounds: int, *, beside: Sequence[Event] = ()) -> float:
+    """The epsilon of one pick that makes all of them, beside other events, spend the budget; inf for an infinite one.
+
+    The events are those of a plan, which public facts decide.
+    """
+    if not budget.private:
+        return math.inf
+    return 1 / calibrate(lambda noise: [*beside, SelfComposed(BoundedRange(1 / noise), rounds)], budget)
+
+
+def boost_released(
+    models: Sequence[Any],
+    schema: Schema,
+    table: Table,
+    settings: Boosting,
+    pick: float,
+    told: dict[str, Any],
+    *,
+    streams: Streams,
+    ledger: Ledger,
+    progress: Progress,
+) -> Released:
+    """Pool, game, rejection. The game alone meets the table, and charges for it."""
+    progress("drawing a pool", 0.0)
+    import numpy as np
+
+    pool = make_pool(models, schema, settings.pool_rows, np.random.default_rng(streams.init))
+    family = distinguishers(pool, settings.distinguishers)
+    played = play(
+        family,
+        table,
+        pool_size=pool.size,
+        rows=pool.rows,
+        rounds=settings.rounds,
+        epsilon=pick,
+        rate=settings.rate,
+        both_ways=settings.both_ways,
+        streams=streams,
+        ledger=ledger,
+        progress=progress,
+    )
+    weights = reweighted(played.weights, played.average) if settings.drs else played.weights
+    found = {"distinguishers_played": family.count * (1 + settings.both_ways), "alpha": played.alpha}
+    return Released(schema, pool.codes, weights / weights.sum(), played.picks, pool.rows, told | found)
+
+
+def boost(
+    models: Sequence[Model],
+    source: Any,
+    *,
+    epsilon: float,
+    delta: float | None = None,
+    seed: int | None = None,
+    progress: Progress = silent,
+    budget_file: BudgetFile | str | PathLike[str] | None = None,
+    on_clipped: Callable[[Mapping[str, int]], None] | None = None,
+    **settings: Any,
+) -> Model:
+    """Boosts models of one table, of one method or several, into one: weights on a pool of their rows.
+
+    models: with one schema, fitted to the same table. source: that table. epsilon, delta: what the boosting spends on
+    top of what the models have spent. settings: see `Boosting`. budget_file: as in `fit`; the boosting alone is
+    entered, since the models' fits have entries of their own. The rest is as in `fit`.
+
+    Guarantee: the certificate's, for everything in the returned model: all events of all the models and the picks, on
+    one ledger. A model that was made with a seed, or without privacy, makes the result so too.
+    """
+    check_models(models)
+    schema = models[0].schema
+    check_confirmed(schema)
+    chosen = read_settings({"drs": Boosting().drs} | settings)
+    book = BudgetFile.load(budget_file) if isinstance(budget_file, str | PathLike) else budget_file
+    budget = make_budget(schema, epsilon, delta, total=None if book is None else book.budget)
+    if isinstance(source, Table) and source.schema.digest() != schema.digest():
+        raise SchemaError("the table was read with another schema than the models'; read it again with theirs")
+    streams = Streams.from_entropy() if seed is None else Streams.from_seed(seed)
+    pick = pick_epsilon(budget, chosen.rounds)
+    ledger = _ledger_of(models, budget, chosen.rounds, pick)
+    if book is not None:
+        if isinstance(source, str | PathLike):
+            check_names(open_source(source, schema), schema)
+        if not budget.private:
+            raise OptionError("a budget file cannot count a boosting with epsilon=inf; give a finite epsilon")
+        reservation = book.reserve([SelfComposed(BoundedRange(pick), chosen.rounds)], f"boosting of {_names(models)}")
+    progress("reading", 0.0)
+    table = source if isinstance(source, Table) else read_table(source, schema)
+    if on_clipped is not None:
+        on_clipped(table.notes)
+    before = len(ledger.entries)
+    released = boost_released(
+        [model.released for model in models],
+        schema,
+        table,
+        chosen,
+        pick,
+        chosen.told() | {"methods": [model.method for model in models]},
+        streams=streams,
+        ledger=ledger,
+        progress=progress,
+    )
+    seeded = streams.seeded or any(model.certificate.rng == SEEDED for model in models)
+    certificate = _certificate(released, ledger, schema, seeded)
+    if book is not None:
+        own = Ledger(budget)
+        for entry in ledger.entries[before:]:
+            own.charge(entry.event, entry.purpose)
+        book.commit(reservation, _certificate(released, own, schema, seeded))
+    return Model(schema, NAME, {}, certificate, released)
+
+
+def _names(models: Sequence[Model]) -> str:
+    return ", ".join(model.method for model in models)
+
+
+def _ledger_of(models: Sequence[Model], budget: Budget, rounds: int, pick: float) -> Ledger:
+    """All uses of the rows behind the models, in a ledger with room for the picks and nothing else."""
+    entries = [
+        Entry(entry.event, f"{entry.purpose} (model {number}, {model.method})")
+        for number, model in enumerate(models, start=1)
+        for entry in model.certificate.entries
+    ]
+    events = [entry.event for entry in entries]
+    if budget.private:
+        events.append(SelfComposed(BoundedRange(pick), rounds))
+        total = epsilon_of(events, budget.delta).value
+    else:
+        total = math.inf
+    ledger = Ledger(Budget(total, budget.delta))
+    for entry in entries:
+        ledger.charge(entry.event, entry.purpose)
+    return ledger
+
+
+def _certificate(released: Released, ledger: Ledger, schema: Schema, seeded: bool) -> Certificate:
+    return Certificate.issue(
+        method=NAME,
+        ledger=ledger,
+        arrays=model_file.certified_arrays(released.arrays(), released.facts(), {}),
+        schema_digest=schema.digest(),
+        seeded=seeded,
+    )
