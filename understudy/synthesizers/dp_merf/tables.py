@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from understudy.synthesizers.dp_merf.match import LabelCounts
     from understudy.synthesizers.neural.rows import Layout
 
-FREQUENCIES, WIDTHS = 256, (0.5, 1.0, 2.0)
+FREQUENCIES, WIDTHS = 128, (0.5, 1.0, 2.0)
 LATENT, HIDDEN, DRAWS, STEPS, LEARNING_RATE = 6, 128, 512, 600, 0.01
 LEAST_ROWS = 1.0  # of a class, after noise
 
@@ -84,8 +84,9 @@ def train(
         count_weight=config.count_weight,
         rng=np.random.default_rng(streams.init),
     )
-    progress("embedding rows", 0.0)
-    embedding, noise = release_embedding(table, layout, features, plan, streams=streams, ledger=ledger)
+    embedding, noise = release_embedding(
+        table, layout, features, plan, streams=streams, ledger=ledger, progress=progress
+    )
     rows = class_rows(embedding, features, noise, layout, plan)
     rates_back = 1.0 if rates is None else rates.of_codes
     if config.class_shares == "equal":
@@ -129,7 +130,14 @@ def train(
 
 
 def release_embedding(
-    table: Table, layout: "Layout", features: FeatureMap, plan: Plan, *, streams: Streams, ledger: Ledger
+    table: Table,
+    layout: "Layout",
+    features: FeatureMap,
+    plan: Plan,
+    *,
+    streams: Streams,
+    ledger: Ledger,
+    progress: Progress,
 ) -> tuple[Embedding, float]:
     """The noisy sums of all rows' features, with the noise's standard deviation in units of the release.
 
@@ -142,12 +150,14 @@ def release_embedding(
 
     counts = features.empty_counts()
     place = layout.place_of(layout.schema.label) if layout.schema.label else None
+    progress("embedding rows", 0.0)
     for block in table.blocks(ROWS_PER_BLOCK):
         part = Table(layout.schema, block, len(next(iter(block.values()))))
         codes = coarse_rows(part, layout)
         labels = codes[:, place] if place is not None and len(features.factor) > 1 else np.zeros(len(codes), np.int64)
         features.count(np.delete(codes, place, axis=1) if plan.label_apart else codes, labels, counts)
     sensitivity = features.sensitivity()
+    progress("adding noise", 0.0)
     noisy = gaussian(
         features.stack(counts),
         l2_sensitivity=sensitivity,
