@@ -545,7 +545,8 @@ def test_sampling_needs_no_jax(tmp_path, schema, table):
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_digits_at_epsilon_ten_teach_a_classifier():
+def accuracy_on_digits(options: Options, budget: Budget) -> float:
+    """Of logistic regression on made digits, asked about real ones."""
     from sklearn.datasets import load_digits
     from sklearn.linear_model import LogisticRegression
 
@@ -556,8 +557,17 @@ def test_digits_at_epsilon_ten_teach_a_classifier():
         "  kind: {kind: categorical, values: ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9']}\n"
     )
     train, test = slice(0, 1400), slice(1400, None)
-    options = Options(features=400, latent=8, batch=300, steps=200)
-    released, _ = fitted(options, schema, table_of(schema, pixels[train], digits.target[train]), Budget(10.0, 1e-5))
+    released, _ = fitted(options, schema, table_of(schema, pixels[train], digits.target[train]), budget)
     made = released.sample(2000, np.random.default_rng(0))
     model = LogisticRegression(max_iter=200).fit(made["picture"] / 255, made["kind"])
-    assert (model.predict(pixels[test] / 255) == digits.target[test]).mean() > 0.6
+    return (model.predict(pixels[test] / 255) == digits.target[test]).mean()
+
+
+def test_digits_at_epsilon_ten_teach_a_classifier():
+    options = Options(features=400, latent=8, batch=300, steps=200)
+    assert accuracy_on_digits(options, Budget(10.0, 1e-5)) > 0.6
+
+
+@pytest.mark.slow
+def test_an_autoencoder_and_prototypes_of_its_codes_keep_the_classes():
+    assert accuracy_on_digits(Options(features=300, batch=300, steps=150, autoencoder=True), FREE) > 0.6
