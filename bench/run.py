@@ -11,6 +11,7 @@ STEPS = (
     "bench.auto",
     "bench.speed.rows",
     "bench.speed.dpsgd",
+    "bench.speed.embedding",
     "bench.papers.dp_auto_gan",
     "bench.papers.ehr",
     "bench.papers.dp_merf",

@@ -23,16 +23,17 @@ IMAGE_MEASURES = {"accuracy": "accuracy", "f1_macro": "f1"}
 
 @cache
 def figures() -> dict[tuple[str, str, str, str], float]:
-    """Figures by (dataset, the paper's method, epsilon as text or "" for real rows, the paper's measure)."""
-    found = {}
+    """Figures by (dataset, the paper's method, epsilon as text or "" for real rows, our name of the measure)."""
+    found, ours = {}, {theirs: name for name, theirs in MEASURES.items()}
     with TABLES.open(newline="") as file:
         for row in csv.DictReader(file):
             epsilon = "" if row["method"] == "real" else row["epsilon"]
-            found[row["dataset"], row["method"], epsilon, row["metric"]] = float(row["mean_over_12_classifiers"])
+            place = (row["dataset"], row["method"], epsilon, ours[row["metric"]])
+            found[place] = float(row["mean_over_12_classifiers"])
     with IMAGES.open(newline="") as file:
         for row in csv.DictReader(file):
-            for measure in IMAGE_MEASURES.values():
-                found[row["dataset"], row["method"], row["epsilon"], measure] = float(row[measure])
+            for measure, theirs in IMAGE_MEASURES.items():
+                found[row["dataset"], row["method"], row["epsilon"], measure] = float(row[theirs])
     return found
 
 
@@ -44,8 +45,7 @@ def printed(dataset: str, method: str, epsilon: str, measure: str) -> float | No
     >>> printed("adult", "mixture", "1", "decided_roc"), printed("adult", "dp-merf", "1", "roc_auc")
     (None, None)
     """
-    theirs = (MEASURES | IMAGE_MEASURES).get(measure, "")
-    return figures().get((dataset, NAMES.get(method, ""), epsilon, theirs))
+    return figures().get((dataset, NAMES.get(method, ""), epsilon, measure))
 
 
 def printed_share(dataset: str, method: str, epsilon: str, measure: str) -> float | None:
