@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from understudy.boosting.rejection import reweighted
 from understudy.errors import DataError, OptionError
 from understudy.schema import Schema
 from understudy.synthesizers.draw import systematic
@@ -21,21 +22,31 @@ NAME = "boosted"
 
 @dataclass(frozen=True, eq=False)
 class Released:
-    """Released values alone: synthetic rows, a weight for each, the picks that led to them, and public settings."""
+    """Released values alone: synthetic rows, a weight for each, the picks that led to them, and public settings.
+
+    average: the average of the picked distinguishers on the pool; with `drs`, rows are also rejected by it.
+    """
 
     schema: Schema
     pool: dict[str, np.ndarray]
     weights: np.ndarray
+    average: np.ndarray
     picks: np.ndarray
     rows: int
+    drs: bool = False
     settings: dict[str, Any] = field(default_factory=dict)
 
     def arrays(self) -> dict[str, np.ndarray]:
         columns = {f"pool.{number}": self.pool[name] for number, name in enumerate(self.schema.modelled)}
-        return {**columns, "weights": self.weights.astype(np.float64), "picks": self.picks.astype(np.int32)}
+        return {
+            **columns,
+            "weights": self.weights.astype(np.float64),
+            "average": self.average.astype(np.float32),
+            "picks": self.picks.astype(np.int32),
+        }
 
     def facts(self) -> dict[str, Any]:
-        return {"rows": self.rows, "settings": self.settings}
+        return {"rows": self.rows, "drs": self.drs, "settings": self.settings}
 
     @classmethod
     def from_parts(cls, schema: Schema, arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> "Released":
@@ -49,13 +60,17 @@ class Released:
             schema=schema,
             pool=pool,
             weights=arrays["weights"].astype(np.float64),
+            average=arrays["average"].astype(np.float64),
             picks=arrays["picks"],
             rows=int(facts["rows"]),
+            drs=bool(facts["drs"]),
             settings=dict(facts["settings"]),
         )
         w = released.weights
-        if {len(codes) for codes in pool.values()} != {len(w)} or w.ndim != 1:
-            raise ValueError("pool and weights: must have one length")
+        if {len(codes) for codes in pool.values()} != {len(w)} or w.ndim != 1 or released.average.shape != w.shape:
+            raise ValueError("pool, weights and average: must have one length")
+        if not ((released.average >= 0) & (released.average <= 1)).all():
+            raise ValueError("average: must lie between 0 and 1")
         if not (np.isfinite(w) & (w >= 0)).all() or not math.isclose(w.sum(), 1.0, abs_tol=1e-6):
             raise ValueError("weights: must not be negative, and must sum to 1")
         return released
@@ -64,14 +79,19 @@ class Released:
     def cells(self) -> dict[str, Cells]:
         return fine_cells(self.schema)
 
+    @cached_property
+    def row_weights(self) -> np.ndarray:
+        """What rows are drawn by."""
+        return reweighted(self.weights, self.average) if self.drs else self.weights
+
     @property
     def effective_rows(self) -> float:
         """How many rows of equal weight the pool is worth; draws of many more rows repeat themselves."""
-        return float(1 / (self.weights**2).sum())
+        return float(1 / (self.row_weights**2).sum())
 
     def sample(self, n: int, rng: np.random.Generator, where: Mapping[str, Any] | None = None) -> dict[str, np.ndarray]:
         """n rows of the pool by their weights: each comes n times its weight, rounded up or down, in random order."""
-        weights = self.weights
+        weights = self.row_weights
         for name, pieces in conditions(self.schema, self.cells, where).items():
             weights = weights * _meets(self.pool[name], pieces)
         if not weights.sum() > 0:

@@ -41,10 +41,10 @@ class Dense:
         return len(self.matrix)
 
     def of_pool(self, number: int) -> np.ndarray:
-        return self.matrix[number].astype(np.float64)
+        return self.matrix[number]
 
     def expectations(self, weights: np.ndarray) -> np.ndarray:
-        return np.clip((self.matrix @ weights.astype(np.float32)).astype(np.float64), 0.0, 1.0)
+        return np.clip((self.matrix @ np.asarray(weights, dtype=np.float32)).astype(np.float64), 0.0, 1.0)
 
     def sums(self, table: Table) -> np.ndarray:
         total = np.zeros(self.count, dtype=np.int64)

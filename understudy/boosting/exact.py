@@ -5,6 +5,7 @@ its neighbours. Matrix products of floats round differently from place to place 
 """
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,15 +13,22 @@ from understudy.errors import OptionError
 
 UNIT = 1 << 16  # a distinguisher's 1, in steps of the grid on which its values are added up
 LEAK = 0.2  # of the critics' hidden units
-_FINENESS = 1 << 16  # steps of the units between layers
-_LARGEST_UNIT = 256.0
-_BITS = 52
+_BITS = 20  # of a weight and of a hidden unit, fewer for layers of more than 2,048 inputs
 _SIGMOID_STEPS, _SIGMOID_REACH = 1 << 8, 16
 _SIGMOID = np.rint(
     UNIT / (1 + np.exp(-np.arange(-_SIGMOID_REACH * _SIGMOID_STEPS, _SIGMOID_REACH * _SIGMOID_STEPS + 1) / 256.0))
 ).astype(np.int64)
 
 Layers = list[tuple[np.ndarray, np.ndarray]]
+
+
+@dataclass(frozen=True, eq=False)
+class ExactLayer:
+    """Weights and biases on a grid, and the step of the grid for the units that come out."""
+
+    w: np.ndarray
+    b: np.ndarray
+    step: float
 
 
 def one_hot(codes: np.ndarray, sizes: list[int]) -> np.ndarray:
@@ -35,32 +43,47 @@ def one_hot(codes: np.ndarray, sizes: list[int]) -> np.ndarray:
     return (codes[:, column] == code).astype(np.float64)
 
 
-def on_grid(layers: Layers) -> Layers:
-    """The layers with weights rounded so finely, and no finer, that sums over their inputs are exact in float64.
+def on_grid(layers: Layers) -> list[ExactLayer]:
+    """The layers with weights and units rounded so that sums over a layer's inputs are exact in float64.
 
-    Inputs are multiples of 2^-16 of at most 256 in size (`outputs` sees to it), so products with multiples of 2^-b add
-    up, in any order, to multiples of 2^-(16+b); below 2^(36-b) in size these have at most 52 bits.
+    k inputs are multiples of s, at most 2^20 s in size, and weights multiples of r, at most 2^20 r: whatever the order,
+    partial sums are multiples of r s, at most k 2^40 r s in size, and a bias adds at most 2^50 r s. Up to 2,048 inputs
+    that is below 2^52, so nothing is ever rounded. All of it follows from the released weights.
     """
-    rounded = []
+    found = []
+    inputs, step = 1.0, 1.0  # zeros and ones
     for w, b in layers:
         if not (np.isfinite(w).all() and np.isfinite(b).all()):
             raise OptionError("distinguishers: a network has weights that are not finite; fit the model again")
-        most = len(w) * float(np.abs(w).max(initial=0.0)) * _LARGEST_UNIT + float(np.abs(b).max(initial=0.0)) + 1.0
-        step = 2.0 ** -(_BITS - int(math.log2(_FINENESS)) - math.ceil(math.log2(most)))
-        rounded.append((np.rint(w.astype(np.float64) / step) * step, np.rint(b.astype(np.float64) / step) * step))
-    return rounded
+        w, b = w.astype(np.float64), b.astype(np.float64)
+        grain = _power_above(np.abs(w).max(initial=0.0)) * 2.0 ** -_bits(len(w))
+        grain = max(grain, _power_above(np.abs(b).max(initial=0.0)) / step * 2.0**-50)
+        w, b = np.rint(w / grain) * grain, np.rint(b / (grain * step)) * (grain * step)
+        inputs = _power_above(float((np.abs(w).sum(axis=0) * inputs + np.abs(b)).max()))
+        step = inputs * 2.0 ** -_bits(len(b))
+        found.append(ExactLayer(w, b, step))
+    return found
 
 
-def outputs(layers: Layers, units: np.ndarray) -> np.ndarray:
-    """The single output of a network with leaky hidden units, for rows of zeros and ones; exact but for the rounding
-    of hidden units to the grid, which each row gets for itself.
+def _bits(inputs: int) -> int:
+    return min(_BITS, (51 - math.ceil(math.log2(inputs))) // 2)
+
+
+def _power_above(value: float) -> float:
+    """The smallest power of two above a number; 1 for zero."""
+    return math.ldexp(1.0, math.frexp(value)[1]) if value > 0 else 1.0
+
+
+def outputs(layers: list[ExactLayer], units: np.ndarray) -> np.ndarray:
+    """The single output of a network with leaky hidden units, for rows of zeros and ones.
+
+    Exact but for the rounding of hidden units to their grid, which each row gets for itself.
     """
     x = units
-    for place, (w, b) in enumerate(layers):
-        x = x @ w + b
+    for place, layer in enumerate(layers):
+        x = x @ layer.w + layer.b
         if place + 1 < len(layers):
-            x = np.where(x > 0, x, LEAK * x)
-            x = np.clip(np.rint(x * _FINENESS) / _FINENESS, -_LARGEST_UNIT, _LARGEST_UNIT)
+            x = np.rint(np.where(x > 0, x, LEAK * x) / layer.step) * layer.step
     return x[:, 0]
 
 

@@ -8,11 +8,12 @@ from os import PathLike
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 from understudy.boosting.boosted import NAME, Released
-from understudy.boosting.distinguishers import distinguishers
-from understudy.boosting.game import play
-from understudy.boosting.pool import check_models, make_pool
-from understudy.boosting.rejection import reweighted
+from understudy.boosting.distinguishers import critics, distinguishers, has_critics
+from understudy.boosting.game import Family, play
+from understudy.boosting.pool import Pool, check_models, make_pool
 from understudy.boosting.settings import Boosting, read_settings
 from understudy.errors import OptionError, SchemaError
 from understudy.privacy import BoundedRange, Budget, BudgetFile, Entry, Event, Ledger, SelfComposed, Streams
@@ -29,7 +30,7 @@ from understudy.table.table import Table
 
 SUMMARY = "any method, its rows weighted by private post-GAN boosting"
 
-__all__ = ["NAME", "SUMMARY", "BoostedMethod", "Released", "boost", "boosted_method"]
+__all__ = ["NAME", "SUMMARY", "BoostedMethod", "Released", "boost", "boosted_method", "reject"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +43,8 @@ class BoostedMethod:
 
     def check(self, config: Any, schema: Schema, budget: Budget) -> None:
         """Refuses what cannot work, from public facts alone."""
+        if "critics" in self.settings.kinds and not hasattr(config, "critic_hidden"):
+            raise OptionError(f"distinguishers: {self.module.NAME} has no critics; choose a GAN, or ask for marginals")
         if hasattr(self.module, "check"):
             self.module.check(self._config(config), schema, training_budget(budget, self.settings.share))
 
@@ -61,11 +64,9 @@ class BoostedMethod:
         for entry in trained.entries:
             ledger.charge(entry.event, entry.purpose)
         pick = pick_epsilon(budget, self.settings.rounds, beside=ledger.events)
-        settings = self.settings.told() | {"methods": [self.module.NAME]}
-        boosted = boost_released(
-            [released], schema, table, self.settings, pick, settings, streams=streams, ledger=ledger, progress=progress
-        )
-        return boosted, ledger
+        progress("drawing a pool", 0.0)
+        board = prepare([released], [self.module.NAME], schema, self.settings, streams.init)
+        return boost_table(board, table, pick, streams=streams, ledger=ledger, progress=progress), ledger
 
     def _config(self, config: Any) -> Any:
         """With checkpoints kept, where the method can and was not told how many."""
@@ -96,24 +97,27 @@ def pick_epsilon(budget: Budget, rounds: int, *, beside: Sequence[Event] = ()) -
     return 1 / calibrate(lambda noise: [*beside, SelfComposed(BoundedRange(1 / noise), rounds)], budget)
 
 
-def boost_released(
-    models: Sequence[Any],
-    schema: Schema,
-    table: Table,
-    settings: Boosting,
-    pick: float,
-    told: dict[str, Any],
-    *,
-    streams: Streams,
-    ledger: Ledger,
-    progress: Progress,
-) -> Released:
-    """Pool, game, rejection. The game alone meets the table, and charges for it."""
-    progress("drawing a pool", 0.0)
-    import numpy as np
+@dataclass(frozen=True, eq=False)
+class Board:
+    """All that a game needs besides the rows: made of released values, before anything is spent."""
 
-    pool = make_pool(models, schema, settings.pool_rows, np.random.default_rng(streams.init))
-    family = distinguishers(pool, settings.distinguishers)
+    pool: Pool
+    family: Family
+    settings: Boosting
+    methods: list[str]
+
+
+def prepare(models: Sequence[Any], methods: list[str], schema: Schema, settings: Boosting, seed: int) -> Board:
+    """Draws the pool and makes the distinguishers; refuses what cannot be played."""
+    pool = make_pool(models, schema, settings.pool_rows, np.random.default_rng(seed))
+    return Board(pool, distinguishers(pool, settings.distinguishers), settings, methods)
+
+
+def boost_table(
+    board: Board, table: Table, pick: float, *, streams: Streams, ledger: Ledger, progress: Progress
+) -> Released:
+    """Plays the game, which alone meets the table and charges for it, and keeps what comes out."""
+    pool, family, settings = board.pool, board.family, board.settings
     played = play(
         family,
         table,
@@ -127,9 +131,37 @@ def boost_released(
         ledger=ledger,
         progress=progress,
     )
-    weights = reweighted(played.weights, played.average) if settings.drs else played.weights
-    found = {"distinguishers_played": family.count * (1 + settings.both_ways), "alpha": played.alpha}
-    return Released(schema, pool.codes, weights / weights.sum(), played.picks, pool.rows, told | found)
+    told = settings.told() | {
+        "methods": board.methods,
+        "distinguishers_played": family.count * (1 + settings.both_ways),
+        "alpha": played.alpha,
+    }
+    return Released(
+        pool.schema, pool.codes, played.weights, played.average, played.picks, pool.rows, settings.drs, told
+    )
+
+
+def reject(model: Model, *, pool_rows: int = Boosting.pool_rows, seed: int | None = None) -> Model:
+    """Discriminator rejection sampling by the model's own newest critic: no row is looked at, nothing is spent.
+
+    The model must be a GAN's with checkpoints kept. A seed makes the pool repeatable, and costs no privacy.
+    """
+    check_models([model])
+    if not has_critics(model.released):
+        raise OptionError("reject needs a model that kept its critics: fit a GAN with checkpoints=1 or more")
+    settings = read_settings({"pool_rows": pool_rows, "drs": True})
+    rng = np.random.default_rng(seed)
+    pool = make_pool([model.released], model.schema, settings.pool_rows, rng, earlier=False)
+    average = critics(pool).of_pool(-1).astype(np.float64)
+    weights = np.full(pool.size, 1 / pool.size)
+    told = {"methods": [model.method], "pool_rows": pool_rows}
+    picks = np.zeros(0, dtype=np.int32)
+    released = Released(model.schema, pool.codes, weights, average, picks, pool.rows, True, told)
+    ledger = Ledger(Budget(model.certificate.epsilon, model.certificate.delta))
+    for entry in model.certificate.entries:
+        ledger.charge(entry.event, entry.purpose)
+    certificate = _certificate(released, ledger, model.schema, model.certificate.rng == SEEDED)
+    return Model(model.schema, NAME, {}, certificate, released)
 
 
 def boost(
@@ -156,7 +188,7 @@ def boost(
     check_models(models)
     schema = models[0].schema
     check_confirmed(schema)
-    chosen = read_settings({"drs": Boosting().drs} | settings)
+    chosen = read_settings(settings)
     book = BudgetFile.load(budget_file) if isinstance(budget_file, str | PathLike) else budget_file
     budget = make_budget(schema, epsilon, delta, total=None if book is None else book.budget)
     if isinstance(source, Table) and source.schema.digest() != schema.digest():
@@ -164,6 +196,8 @@ def boost(
     streams = Streams.from_entropy() if seed is None else Streams.from_seed(seed)
     pick = pick_epsilon(budget, chosen.rounds)
     ledger = _ledger_of(models, budget, chosen.rounds, pick)
+    progress("drawing a pool", 0.0)
+    board = prepare([m.released for m in models], [m.method for m in models], schema, chosen, streams.init)
     if book is not None:
         if isinstance(source, str | PathLike):
             check_names(open_source(source, schema), schema)
@@ -175,17 +209,7 @@ def boost(
     if on_clipped is not None:
         on_clipped(table.notes)
     before = len(ledger.entries)
-    released = boost_released(
-        [model.released for model in models],
-        schema,
-        table,
-        chosen,
-        pick,
-        chosen.told() | {"methods": [model.method for model in models]},
-        streams=streams,
-        ledger=ledger,
-        progress=progress,
-    )
+    released = boost_table(board, table, pick, streams=streams, ledger=ledger, progress=progress)
     seeded = streams.seeded or any(model.certificate.rng == SEEDED for model in models)
     certificate = _certificate(released, ledger, schema, seeded)
     if book is not None:

@@ -41,13 +41,18 @@ class Pool:
         return fine_cells(self.schema)
 
 
-def make_pool(models: Sequence[Any], schema: Schema, rows: int, rng: np.random.Generator) -> Pool:
-    """About `rows` rows: every model the same share, within it every generator the same. `models` are released."""
+def make_pool(
+    models: Sequence[Any], schema: Schema, rows: int, rng: np.random.Generator, *, earlier: bool = True
+) -> Pool:
+    """About `rows` rows: every model the same share, within it every generator the same. `models` are released.
+
+    earlier: also generators from the way through a training, where they were kept.
+    """
     if schema.images:
         raise SchemaError(f"boosting makes no images, but column {next(iter(schema.images))!r} is of kind image")
     drawn, made_by = [], []
     for released in models:
-        draws = generators_of(released)
+        draws = generators_of(released, earlier=earlier)
         for draw in draws:
             count = max(1, round(rows / len(models) / len(draws)))
             drawn.append(draw(count, rng))
@@ -75,10 +80,10 @@ def check_models(models: Sequence[Model]) -> None:
             raise OptionError(f"models must differ, and model {number + 1} is model {digests.index(digest) + 1} again")
 
 
-def generators_of(released: Any) -> list[Draw]:
+def generators_of(released: Any, *, earlier: bool = True) -> list[Draw]:
     """The released generator, and those of the kept trajectory before it, with their marginals brought in line."""
-    last: list[Draw] = [lambda count, rng: released.sample(count, rng, None)]
-    return [*(_drawing(one) for one in _earlier(released)), *last]
+    before = _earlier(released) if earlier else []
+    return [_drawing(one) for one in [*before, released]]
 
 
 def _drawing(released: Any) -> Draw:

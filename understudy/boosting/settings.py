@@ -20,13 +20,13 @@ class Boosting:
     distinguishers: auto, critics, classifiers, marginals, several of these, or functions from codes to [0, 1].
     drs: reject rows by the average distinguisher as well.
     pool_rows: synthetic rows that get weights.
-    rate: of the multiplicative weights; None is the rate with the smallest bound on their regret.
+    rate: of the multiplicative weights; None is a rule, 0.3 or less where rounds are many.
     both_ways: play with 1 - D beside every distinguisher D.
     share: share of the budget (of 1/z^2) for the picks, where one budget pays for training and boosting.
     checkpoints: how many earlier generators and critics to keep, where boosting is part of a fit.
     """
 
-    rounds: int = 100
+    rounds: int = 400
     distinguishers: str | Sequence[str | Distinguisher] = AUTO
     drs: bool = False
     pool_rows: int = 20_000
@@ -53,12 +53,17 @@ class Boosting:
             if (not callable(one) and one not in (AUTO, *KINDS)) or (one == AUTO and len(asked) > 1):
                 raise OptionError(f"distinguishers must be {AUTO}, functions, or some of {', '.join(KINDS)}")
 
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The distinguishers that were asked for by name."""
+        asked = [self.distinguishers] if isinstance(self.distinguishers, str) else self.distinguishers
+        return tuple(one for one in asked if isinstance(one, str))
+
     def told(self) -> dict[str, Any]:
         """As a model file keeps them: functions by their number alone."""
-        asked = [self.distinguishers] if isinstance(self.distinguishers, str) else list(self.distinguishers)
-        shown = [one for one in asked if isinstance(one, str)]
-        functions = len(asked) - len(shown)
-        shown += [f"{functions} functions"] if functions else []
+        shown = list(self.kinds)
+        if not isinstance(self.distinguishers, str) and len(self.distinguishers) > len(shown):
+            shown.append(f"{len(self.distinguishers) - len(shown)} functions")
         return asdict(_without_functions(self)) | {"distinguishers": shown}
 
 
