@@ -12,6 +12,7 @@ STEPS = (
     "bench.speed.rows",
     "bench.speed.dpsgd",
     "bench.speed.embedding",
+    "bench.speed.embedding",
     "bench.papers.dp_auto_gan",
     "bench.papers.ehr",
     "bench.papers.dp_merf",

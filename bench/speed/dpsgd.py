@@ -107,8 +107,8 @@ def ways(case: Case, units: Any, codes: Any) -> tuple[dict[str, Timed], dict[str
         updates, moments = adam.update(gradient, state[1], state[0])
         return optax.apply_updates(state[0], updates), moments, *state[2:]
 
-    def private(clipped: Any, state: Any, rows: Any, key: Any) -> Any:
-        return follow(state, numbers.noisy_mean(clipped(state[0], rows), key))
+    def private(clipped: Any, numbers: Any, state: Any, rows: Any, present: Any, noise: Any, key: Any) -> Any:
+        return follow(state, numbers.noisy_mean(clipped(state[0], rows), noise))
 
     def with_their_noise(state: Any, rows: Any, key: Any) -> Any:
         noisy, noise_state = privatizer.update(theirs(state[0], rows), state[2])
@@ -123,33 +123,32 @@ def ways(case: Case, units: Any, codes: Any) -> tuple[dict[str, Timed], dict[str
         found = sums[OURS](state[0], rows)
         return jax.tree.map(lambda old, new: old + 1e-9 * new, state[0], found), *state[1:]
 
-    def noise_alone(carried: Any, rows: Any, key: Any) -> Any:
-        return numbers.noisy_mean(carried, key)
+    def noise_alone(numbers: Any, carried: Any, rows: Any, present: Any, noise: Any, key: Any) -> Any:
+        return numbers.noisy_mean(carried, noise)
 
     def optimiser_alone(state: Any, rows: Any, key: Any) -> Any:
         return follow(state, state[0])
 
     # The whole step of the game, its generator never in turn; its made-up rows are drawn anew every step.
     game = _game(blocks, critic, generator=nets.Net.of([64, 64 if len(case.hidden) == 2 else 256, blocks.width]))
-    game_step = gan.make_step(game)
-
-    def in_the_game(state: Any, rows: Any, key: Any) -> Any:
-        noise_key, other = jax.random.split(key)
-        return game_step(numbers, state, rows, present, noise_key, other)
-
     start = (params, adam.init(params))
-    every: dict[str, tuple[Any, Any, Any]] = {
+    # Private steps run as in a training: the loop draws their noise ahead.
+    in_the_loop = {
         OURS: (partial(private, sums[OURS]), start, units),
-        "ghost, with made-up rows": (in_the_game, gan.start(game, 0), codes),
+        "ghost, with made-up rows": (gan.make_step(game), gan.start(game, 0), codes),
         "by example": (partial(private, sums["by example"]), start, units),
+        "part: noise": (noise_alone, params, units),
+    }
+    alone = {
         "jax-privacy": (with_their_noise, (*start, privatizer.init(params)), units),
         "without privacy": (without_privacy, start, units),
         "part: clipping and gradients": (clipping_alone, start, units),
-        "part: noise": (noise_alone, params, units),
         "part: optimiser": (optimiser_alone, start, units),
     }
+    every = {name: _timed_in_the_loop(numbers, *parts) for name, parts in in_the_loop.items()}
+    every |= {name: _timed(*parts) for name, parts in alone.items()}
     first = {name: jax.tree.leaves(jax.jit(clipped)(params, units[0])) for name, clipped in sums.items()}
-    return {name: _timed(*parts) for name, parts in every.items()}, first, params
+    return every, first, params
 
 
 def _game(blocks: Any, critic: Any, generator: Any, *, frozen: int = 0, critic_steps: int = 1 << 30) -> Any:
@@ -184,6 +183,25 @@ def _timed(step: Callable[[Any, Any, Any], Any], start: Any, rows: Any) -> Timed
         some = jax.block_until_ready(rows[:steps])
         clock, processor = time.perf_counter(), time.process_time()
         jax.block_until_ready(scan(start, some, keys))
+        return {"clock": time.perf_counter() - clock, "processor": time.process_time() - processor}
+
+    return run
+
+
+def _timed_in_the_loop(numbers: Any, step: Any, start: Any, rows: Any) -> Timed:
+    """The same for a private step, in the compiled chunk that every training runs."""
+    import jax
+    import jax.numpy as jnp
+
+    from understudy.training import loop
+
+    def run(steps: int) -> dict[str, float]:
+        keys = jax.random.split(jax.random.key(2), (2, steps))
+        some = rows[:steps]
+        present = jnp.ones(some.shape[:2], dtype=jnp.float32)
+        jax.block_until_ready((keys, some, present))
+        clock, processor = time.perf_counter(), time.process_time()
+        jax.block_until_ready(loop._scan(numbers, start, some, present, keys[0], keys[1], step=step))
         return {"clock": time.perf_counter() - clock, "processor": time.process_time() - processor}
 
     return run

@@ -73,7 +73,7 @@ def write_results(found: list[dict[str, float]]) -> None:
     lines = [
         "# dp-merf: the pass over the rows beside reading the file",
         "",
-        f"{facts['date']}, {facts['machine']}; `python -m bench.speed.embedding`. {BASE['columns']} columns in Parquet;",
+        f"{facts['date']}, {facts['machine']}; `python -m bench.speed.embedding`. {BASE['columns']} columns, Parquet;",
         "seconds by the clock and of processor time. The pass: all pairs of columns, and Fourier features of numbers.",
         "Exact noise, which does not depend on the rows, stands beside it, with the import of what draws it.",
         "",

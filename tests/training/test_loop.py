@@ -8,6 +8,7 @@ import training_checks as checks
 from understudy.privacy import Streams
 from understudy.training import loop
 from understudy.training.dpsgd import DpSgd
+from understudy.training.noise import normals
 
 PLAN = DpSgd(rate=0.5, steps=80, clip=1.0, noise_multiplier=1.0, expected_batch=4.0)
 CODES = np.zeros((8, 1), dtype=np.uint8)
@@ -79,3 +80,35 @@ def test_a_table_without_rows_gives_noise():
 def test_unseeded_noise_never_repeats():
     first, second = (np.asarray(checks.recorded(checks.PLAN, None)["history"]["w"]) for _ in range(2))
     assert len(np.unique(np.concatenate([first, second]))) > 0.999 * 2 * first.size
+
+
+def test_noise_is_drawn_ahead_from_each_step_s_own_key(monkeypatch):
+    """Several steps at once give what steps one by one give, and what keys inside the steps would."""
+    whole = run()["w"]
+    monkeypatch.setattr(loop, "NORMALS_AHEAD", 1)
+    loop._scan.clear_cache()
+    assert np.array_equal(run()["w"], whole)
+    monkeypatch.setattr(loop, "_noise_size", lambda *_: 64)
+    monkeypatch.setattr(type(PLAN.numbers), "normals", lambda self, keys, size: keys)
+    monkeypatch.setattr(type(PLAN.numbers), "noisy_mean", drawn_inside)
+    loop._scan.clear_cache()
+    assert np.allclose(run()["w"], whole, rtol=1e-5, atol=1e-5)
+    monkeypatch.undo()
+    loop._scan.clear_cache()
+
+
+def drawn_inside(self, clipped, key):
+    return {"w": (clipped["w"] + self.noise_std * normals(key, 64)[:3]) / self.expected_batch}
+
+
+def test_a_step_that_asks_for_noise_twice_is_refused():
+    def greedy(numbers, state, codes, present, noise, key):
+        return counting(numbers, counting(numbers, state, codes, present, noise, key), codes, present, noise, key)
+
+    with pytest.raises(ValueError, match="exactly once"):
+        loop.run(PLAN, greedy, start(), CODES, streams=Streams.from_seed(1), progress=lambda *_: None, stage="fit")
+
+
+def test_too_little_noise_is_refused():
+    with pytest.raises(ValueError, match="at least 3 normals"):
+        PLAN.numbers.noisy_mean({"w": jnp.zeros(3)}, jnp.zeros(2))

@@ -104,11 +104,11 @@ def make_step(coder: Coder) -> Step:
         return reconstruction + coder.divergence_weight * divergence
 
     def step(
-        numbers: Numbers, state: Any, codes: jax.Array, present: jax.Array, noise_key: jax.Array, key: jax.Array
+        numbers: Numbers, state: Any, codes: jax.Array, present: jax.Array, noise: jax.Array, key: jax.Array
     ) -> Any:
         normal = jax.random.normal(key, (len(codes), coder.latent))
         clipped = ghost.clipped_sum(loss, state["params"], (codes, normal), present, clip=numbers.clip)
-        gradient = numbers.noisy_mean(clipped, noise_key)
+        gradient = numbers.noisy_mean(clipped, noise)
         updates, optimiser_state = optimiser.update(gradient, state["optimiser"], state["params"])
         params = optax.apply_updates(state["params"], updates)
         keep = coder.averaging

@@ -80,7 +80,8 @@ class DpSgd:
     def steps_per_chunk(self) -> int:
         """Long enough that Python is not seen, short enough for memory and for progress; from public facts."""
         by_memory = MOST_ROWS_AT_ONCE // max(_roomy(self.expected_batch), 1)
-        return min(self.steps, max(1, min(by_memory, self.steps // self.chunks)))
+        chunk = min(self.steps, max(1, min(by_memory, self.steps // self.chunks)))
+        return chunk - chunk % 4 if chunk > 8 else chunk  # noise is drawn for several steps at once
 
     @property
     def numbers(self) -> "Numbers":
@@ -115,25 +116,34 @@ class Numbers(NamedTuple):
     noise_std: Any
     expected_batch: Any
 
-    def noisy_mean(self, clipped: Any, key: jax.Array) -> Any:
+    def normals(self, keys: jax.Array, size: int) -> jax.Array:
+        """(keys, at least size) of standard normals, one row from each key, for `noisy_mean`.
+
+        Nothing is drawn where no noise is asked for. Rows are rounded up because an odd number is compiled without
+        vector instructions, and takes eight times as long.
+        """
+        count = -(-size // NOISE_AT_ONCE) * NOISE_AT_ONCE
+        return jax.lax.cond(
+            self.noise_std > 0,
+            lambda: jax.vmap(lambda key: normals(key, count))(keys),
+            lambda: jnp.zeros((len(keys), count), dtype=jnp.float32),
+        )
+
+    def noisy_mean(self, clipped: Any, noise: jax.Array) -> Any:
         """The noisy sum over the public expected batch size; the noise is there for an empty batch as well.
 
+        noise: a row of `normals`, or a key to draw it from; used for nothing else.
+
         Guarantee: `clipped` moves by at most `clip` when a row joins or leaves (`ghost.clipped_sum`), so each call
-        under Poisson sampling is one PoissonSampled(rate, Gaussian(noise_multiplier)) of the plan's event. `key` is
-        used for nothing else.
+        under Poisson sampling is one PoissonSampled(rate, Gaussian(noise_multiplier)) of the plan's event.
         """
         leaves, tree = jax.tree.flatten(clipped)
         sizes = [leaf.size for leaf in leaves]
-        # Nothing is drawn where no noise is asked for. The branch also keeps the compiler from drawing the same noise
-        # again for everything that reads it: each leaf's two moments in Adam. The count is rounded up because an odd
-        # one is compiled without vector instructions, and takes eight times as long.
-        count = -(-sum(sizes) // NOISE_AT_ONCE) * NOISE_AT_ONCE
-        noise = jax.lax.cond(
-            self.noise_std > 0,
-            lambda: self.noise_std * normals(key, count),
-            lambda: jnp.zeros(count, dtype=jnp.float32),
-        )
-        parts = jnp.split(noise, np.cumsum(sizes))[:-1]
+        if jnp.issubdtype(noise.dtype, jax.dtypes.prng_key):
+            noise = self.normals(noise[None], sum(sizes))[0]
+        if len(noise) < sum(sizes):
+            raise ValueError(f"noise must have at least {sum(sizes)} normals, one for each value, got {len(noise)}")
+        parts = jnp.split(self.noise_std * noise, np.cumsum(sizes))[:-1]
         noisy = [leaf + part.reshape(leaf.shape) for leaf, part in zip(leaves, parts, strict=True)]
         return jax.tree.unflatten(tree, [leaf / self.expected_batch for leaf in noisy])
 

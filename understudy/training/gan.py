@@ -104,12 +104,12 @@ def make_step(game: Game) -> Step:
     critic_optimiser, generator_optimiser = _optimisers(game)
 
     def step(
-        numbers: Numbers, state: Any, codes: jax.Array, present: jax.Array, noise_key: jax.Array, key: jax.Array
+        numbers: Numbers, state: Any, codes: jax.Array, present: jax.Array, noise: jax.Array, key: jax.Array
     ) -> Any:
         fake_key, mix_key, generator_key = jax.random.split(key, 3)
         real = game.blocks.encode(codes)
         fake = make_rows(game, state["generator"], state["label_logits"], fake_key, game.fakes)
-        gradient = _critic_gradient(game, numbers, state["critic"], real, present, fake, noise_key, mix_key)
+        gradient = _critic_gradient(game, numbers, state["critic"], real, present, fake, noise, mix_key)
         updates, critic_state = critic_optimiser.update(gradient, state["critic_state"], state["critic"])
         critic = optax.apply_updates(state["critic"], updates)
         if game.weight_limit is not None:
@@ -175,7 +175,7 @@ def _critic_gradient(
     real: jax.Array,
     present: jax.Array,
     fake: jax.Array,
-    noise_key: jax.Array,
+    noise: jax.Array,
     mix_key: jax.Array,
 ) -> Any:
     def real_loss(critic: Any, rows: jax.Array, tap: Tap) -> jax.Array:
@@ -207,12 +207,12 @@ def _critic_gradient(
 
         clipped = ghost.clipped_sum_by_example(one, critic, (real, mixed), present, clip=numbers.clip)
         against = jax.grad(lambda critic: jnp.mean(fake_loss(critic, fake, nets.untapped)))(critic)
-        noisy = numbers.noisy_mean(clipped, noise_key)
+        noisy = numbers.noisy_mean(clipped, noise)
         return jax.tree.map(jnp.add, noisy, against)
     against = jax.grad(lambda critic: jnp.mean(fake_loss(critic, fake, nets.untapped)))(critic)
     center = jax.tree.map(jnp.negative, against)
     clipped = ghost.clipped_sum(real_loss, critic, real, present, clip=numbers.clip, center=center)
-    return numbers.noisy_mean(clipped, noise_key)
+    return numbers.noisy_mean(clipped, noise)
 
 
 def _without_frozen(game: Game, layers: nets.Params) -> nets.Params:
