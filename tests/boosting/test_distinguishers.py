@@ -164,3 +164,31 @@ def test_networks_without_finite_weights_are_refused():
 
 def test_the_sigmoid_has_its_ends():
     assert sigmoid_steps(np.array([-np.inf, 0.0, np.inf])).tolist() == [0, UNIT // 2, UNIT]
+
+
+def test_earlier_generators_of_a_conditional_gan_know_their_labels(gan):
+    """Kept networks take latent numbers and a class; drawn rows have the released shares of classes and columns."""
+    from understudy.boosting.pool import generators_of
+    from understudy.synthesizers.neural.released import Released
+    from understudy.synthesizers.neural.weights import class_generators
+    from understudy.training.nets import Net
+
+    released, rng = gan.released, np.random.default_rng(0)
+    net = Net.of([4 + 2, 8, len(released.generators[0].layers[-1][1])], hidden="relu")
+    kept = {
+        f"generator.{place}.{part}": rng.normal(size=(3, *(shape if part == "w" else shape[1:]))).astype(np.float32)
+        for place, shape in enumerate([net.sizes[:2], net.sizes[1:]])
+        for part in ("w", "b")
+    }
+    last = [{"w": kept[f"generator.{place}.w"][2], "b": kept[f"generator.{place}.b"][2]} for place in range(2)]
+    share = released.fine["ill"] / released.fine["ill"].sum()
+    generators = class_generators(last, net, share)
+    conditional = Released(released.schema, generators, released.groups, released.fine, released.rows, kept)
+    draws = generators_of(conditional)
+    assert len(draws) == 3  # two earlier ones, and the last, which its own checkpoint repeats
+    town = released.fine["town"] / released.fine["town"].sum()
+    made = [draw(4000, rng) for draw in draws]
+    for codes in made[:2]:
+        assert (codes["ill"] == 1).mean() == pytest.approx(share[1], abs=0.02)
+        np.testing.assert_allclose(np.bincount(codes["town"], minlength=3) / 4000, town, atol=0.05)
+    assert len(generators_of(conditional, earlier=False)) == 1

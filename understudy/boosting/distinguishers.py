@@ -188,9 +188,9 @@ def marginals(pool: Pool) -> Marginals:
     most = max(1, min(MOST_TABLES, MOST_PLACES // pool.size))
     tables = tuple([*((name,) for name in names), *pairs][:most])
     codes = _coarse(pool.codes, pool.cells, groups)
-    family = Marginals(pool.cells, groups, tables, np.empty((0, pool.size), dtype=np.int64))
+    family = Marginals(pool.cells, groups, tables, np.empty((0, pool.size), dtype=np.int32))
     places = [_places(codes, groups, columns) + family.starts[number] for number, columns in enumerate(tables)]
-    return Marginals(pool.cells, groups, tables, np.stack(places).astype(np.int64))
+    return Marginals(pool.cells, groups, tables, np.stack(places).astype(np.int32))
 
 
 def of_functions(pool: Pool, functions: Sequence[Distinguisher]) -> Dense:
