@@ -16,6 +16,7 @@ PUBLISHED = {
     ("titanic", 2.0, "auc_random_forest"): {"last": 0.512, "DRS": 0.553, "PGB": 0.558, "PGB+DRS": 0.652},
     ("titanic", 2.0, "auc_xgboost"): {"last": 0.530, "DRS": 0.586, "PGB": 0.619, "PGB+DRS": 0.596},
 }
+LINES = ("last", "DRS", "PGB critics", "PGB+DRS critics", "PGB auto", "PGB+DRS auto")
 TITLES = {
     "quality": "quality",
     "tvd2": "TVD of pairs",
@@ -90,8 +91,8 @@ def picture(real: pd.DataFrame, made: list[Path], path: Path) -> None:
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    panels = [("real", real.iloc[:5000])]
-    panels += [(one.stem.split("-", 4)[-1], pd.read_csv(one)) for one in made]
+    named = {one.stem.split("-", 4)[-1]: one for one in made}
+    panels = [("real", real.iloc[:5000]), *((name, pd.read_csv(named[name])) for name in LINES if name in named)]
     figure, axes = pyplot.subplots(1, len(panels), figsize=(2.2 * len(panels), 2.4), sharex=True, sharey=True)
     for axis, (title, rows) in zip(np.ravel(axes), panels, strict=True):
         axis.scatter(rows["Var1"], rows["Var2"], s=0.3, color="#1f4e79", linewidths=0)
