@@ -101,10 +101,26 @@ class PoissonSampled(Event):
 
 @dataclass(frozen=True)
 class ReplaceOneSampled(Event):
-    """One step of GS-WGAN: with probability `rate` the row lies behind the critic that is asked.
+    """A Gaussian release on a sample in which the row, or the one in its place, lies with probability `rate`.
 
     Dominated by the pair (1-q) N(0, z^2) + q N(1, z^2) against (1-q) N(0, z^2) + q N(-1, z^2), q the rate, z the noise
     multiplier, which covers both replacing a row and adding or removing one.
+    """
+
+    rate: float
+    noise_multiplier: float
+
+    def __post_init__(self) -> None:
+        _set_rate(self)
+        _set_positive(self, "noise_multiplier")
+
+
+@dataclass(frozen=True)
+class OneOfMany(Event):
+    """A Gaussian release of one answer, drawn in secret among many: with probability `rate` the row lies behind it.
+
+    One step of GS-WGAN. All answers, with the row and without it, lie within one sensitivity of each other, which the
+    pair of `ReplaceOneSampled` does not use; the proof stands beside `loss_distributions._one_of_many`.
     """
 
     rate: float
@@ -161,6 +177,7 @@ _TYPES: dict[str, type[Event]] = {
     "zcdp": ZCdp,
     "poisson-sampled": PoissonSampled,
     "replace-one-sampled": ReplaceOneSampled,
+    "one-of-many": OneOfMany,
     "self-composed": SelfComposed,
     "parallel": Parallel,
     "non-private": NonPrivate,

@@ -17,6 +17,7 @@ from understudy.privacy.events import (
     Event,
     Gaussian,
     NonPrivate,
+    OneOfMany,
     Parallel,
     PoissonSampled,
     PureDp,
@@ -108,6 +109,8 @@ def _single(event: Event, interval: float) -> "PrivacyLossDistribution":
                 value_discretization_interval=interval,
                 neighboring_relation=NeighboringRelation.REPLACE_ONE,
             )
+        case OneOfMany(rate, z):
+            return _one_of_many(rate, z, interval)
         case SelfComposed(inner, count):
             return _repeated(inner, count, interval)
         case Parallel(branches):
@@ -137,6 +140,44 @@ def _bounded_range(value: float, interval: float) -> "PrivacyLossDistribution":
     return pld.PrivacyLossDistribution(
         pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap(interval, -steps, steps, deltas)
     )
+
+
+def _one_of_many(rate: float, z: float, interval: float) -> "PrivacyLossDistribution":
+    """A pair that dominates one answer, drawn in secret, whose noisy values all lie within one sensitivity.
+
+    Given all coins but which critic is asked, the release is P = (1-q) W + q U with the row and Q = (1-q) W + q V
+    without it: W mixes the answers of critics that never saw the row, U and V are answers of its own critic. All are
+    Gaussians (W a mixture) of standard deviation z around centres at most 1 apart. Take g >= 1 and g' with
+    g = 1 + q (g' - 1). Then P - g Q = q (U - (g' - 1) (1-q) W - g V), whose weights sum to g', so that the hockey
+    stick is q E(U || (1-b) W + b V) at g' with b = g / g' (Balle, Barthe & Gaboardi 2018). It is convex in its second
+    argument: at most q times that of two Gaussians one apart. P and Q may be exchanged, so this curve d(g) also gives
+    the part below 1, as 1 - g + g d(1/g). Put together it is convex, since at g = 1 the slopes ask for
+    q (2 Phi(1/(2z)) - 1) <= 2 Phi(1/(2z)) - 1, so it is the curve of some pair and composes (Zhu, Dong & Wang 2022). No
+    smaller curve holds: V = W reaches it above 1, U = W below. Adding, removing and replacing the row are alike.
+
+    The pair is its own mirror image: the mass at -x is exp(-x) times the one at x. Chords of the curve round upwards,
+    and the mirror image of a chord is one.
+    """
+    from dp_accounting.pld import pld_pmf
+    from dp_accounting.pld import privacy_loss_distribution as pld
+    from scipy.special import log_ndtr
+
+    reach = min((0.5 / z + 10.5) / z, 700.0)  # of log g': beyond it 1e-25 is left, which counts as certain loss
+    steps = max(math.ceil(math.log1p(rate * math.expm1(reach)) / interval), 2)
+    x = np.arange(steps + 1) * interval
+    log_inner = np.log1p(np.expm1(x) / rate)
+    upper = log_ndtr(0.5 / z - z * log_inner)
+    lower = log_inner + log_ndtr(-0.5 / z - z * log_inner)
+    deltas = rate * np.exp(upper) * -np.expm1(np.minimum(lower - upper, 0.0))
+    gaps = np.diff(deltas)
+    above = np.append(
+        (gaps[1:] - math.exp(interval) * gaps[:-1]) / math.expm1(interval), gaps[-1] / math.expm1(-interval)
+    )
+    above = np.maximum(above, 0.0)  # rounding
+    below = above * np.exp(-x[1:])
+    level = max(1.0 - deltas[-1] - above.sum() - below.sum(), 0.0)
+    masses = np.concatenate([below[::-1], [level], above])
+    return pld.PrivacyLossDistribution(pld_pmf.DensePLDPmf(interval, -steps, masses, float(deltas[-1]), True))
 
 
 def _largest(parts: "list[PrivacyLossDistribution]", interval: float) -> "PrivacyLossDistribution":

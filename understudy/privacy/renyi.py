@@ -18,6 +18,7 @@ from understudy.privacy.events import (
     Event,
     Gaussian,
     NonPrivate,
+    OneOfMany,
     Parallel,
     PoissonSampled,
     PureDp,
@@ -94,6 +95,8 @@ def curve(event: Event) -> Curve:
             return Curve(_poisson_sampled(event), math.inf)
         case ReplaceOneSampled(rate, z):
             return Curve(_replace_one_sampled(rate, z), math.inf)
+        case OneOfMany(rate, z):
+            return Curve(_one_of_many(rate, z), math.inf)
         case SelfComposed(inner, count):
             return curve(inner).times(count)
         case Parallel(branches):
@@ -162,3 +165,30 @@ def _replace_divergence(alpha: float, rate: float, z: float, step: float) -> flo
     log_integral = peak + math.log(np.exp(exponent - peak).sum() * step / (z * math.sqrt(2 * math.pi)))
     # Rounding can leave a divergence of zero at -1e-16.
     return max(log_integral, 0.0) / (alpha - 1)
+
+
+def _one_of_many(rate: float, z: float) -> np.ndarray:
+    """Renyi divergences of the pair of `loss_distributions._one_of_many`.
+
+    Above a ratio of 1 the pair is that of a sampled Gaussian, r(u) = 1 + q (exp(u/z^2) - 1) at 1/2 + u under N(0, z^2);
+    below 1 it is the mirror image, and what is left has ratio 1. So the moment exceeds 1 by the integral over u > 0
+    of the density times r^a + r^(1-a) - r - 1 = (r^a - 1) (1 - r^(1-a)), positive throughout. It starts like u^2, so
+    the trapezoid rule is of fourth order; the last factor has room for it.
+    """
+    if z < _SMALLEST_REPLACE_NOISE:
+        return np.full(len(orders()), math.inf)
+    step = min(z, z * z) / 32
+    return np.array([_one_of_many_divergence(alpha, rate, z, step) for alpha in orders()])
+
+
+def _one_of_many_divergence(alpha: float, rate: float, z: float, step: float) -> float:
+    u = np.arange(step, alpha + 1 + 12 * z, step)
+    log_ratio = np.logaddexp(math.log1p(-rate) if rate < 1 else -math.inf, math.log(rate) + u / z**2)
+    log_ratio = np.where(u < z**2, np.log1p(rate * np.expm1(np.minimum(u / z**2, 1.0))), log_ratio)
+    grown = alpha * log_ratio
+    # log(exp(y) - 1), where exp(y) may not fit.
+    first = np.where(grown > 30, grown, np.log(np.expm1(np.minimum(grown, 30.0))))
+    exponent = first + np.log(-np.expm1((1 - alpha) * log_ratio)) - (u + 0.5) ** 2 / (2 * z**2)
+    peak = exponent.max()
+    total = np.exp(exponent - peak).sum() * step / (z * math.sqrt(2 * math.pi)) * (1 + 1e-5)
+    return float(np.logaddexp(0.0, peak + math.log(total))) / (alpha - 1)
