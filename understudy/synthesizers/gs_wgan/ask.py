@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from understudy.privacy import Event, NonPrivate, ReplaceOneSampled, SelfComposed
+from understudy.privacy import Event, NonPrivate, OneOfMany, SelfComposed
 from understudy.privacy.accountant import flatten, rdp_epsilon
 from understudy.synthesizers.gs_wgan.critics import Critic, slopes
 from understudy.training.noise import normals
@@ -103,4 +103,4 @@ def clip_rows(slopes: jax.Array, clip: jax.Array) -> jax.Array:
 
 def asking_event(critics: int, steps: int, noise_multiplier: float) -> Event:
     """`steps` questions, each to a critic drawn afresh among `critics`."""
-    return SelfComposed(ReplaceOneSampled(1 / critics, noise_multiplier), steps)
+    return SelfComposed(OneOfMany(1 / critics, noise_multiplier), steps)
