@@ -14,6 +14,7 @@ from understudy.training.loop import Step
 from understudy.training.nets import Net, Tap
 
 LEVELS = 255
+NEAREST = 1e-3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +23,7 @@ class PixelCoder:
 
     The encoder ends in `tanh`, so that codes are bounded; the decoder gives a logit a pixel. blur: standard deviation
     of the noise on codes in training, so that the decoder makes sense of what lies between them. steps: over which the
-    learning rate falls to nothing.
+    learning rate falls to nothing. pull: weight of what keeps codes from the ends of their range.
     """
 
     encoder: Net
@@ -30,6 +31,7 @@ class PixelCoder:
     learning_rate: float
     steps: int
     blur: float = 0.0
+    pull: float = 1.0
 
     def __post_init__(self) -> None:
         if self.encoder.activations[-1] != "tanh" or self.decoder.activations[-1] != "linear":
@@ -50,9 +52,11 @@ def loss_of_rows(coder: PixelCoder, params: Any, batch: tuple[jax.Array, jax.Arr
     """Bernoulli loss of every image (rows of levels 0 to 255), the sum over its pixels; rows do not see each other."""
     pixels, normal = batch
     x = pixels.astype(jnp.float32) / LEVELS
-    found = autoencoder.encode(coder, params, x, tap) + coder.blur * normal
-    logits = autoencoder.decode(coder, params, found, tap)
-    return jnp.sum(jax.nn.softplus(logits) - x * logits, axis=1)
+    codes = autoencoder.encode(coder, params, x, tap)
+    logits = autoencoder.decode(coder, params, codes + coder.blur * normal, tap)
+    # Codes at the ends of tanh's range no longer learn: this pulls them back, harder the nearer they are.
+    pull = -jnp.sum(jnp.log(1 + NEAREST - codes**2), axis=1)
+    return jnp.sum(jax.nn.softplus(logits) - x * logits, axis=1) + coder.pull * pull
 
 
 @lru_cache(maxsize=32)

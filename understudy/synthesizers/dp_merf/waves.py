@@ -15,7 +15,8 @@ LEVELS = 255  # inputs are 0 to 255
 TURN_BITS = 24  # frequencies are in units of 2^-24 turns a level of the input
 INDEX_BITS = 16
 AMPLITUDE = 1 << 14
-PHASES_AT_ONCE = 1 << 18
+PHASES_AT_ONCE = 1 << 18  # sums of table entries: what the processor's cache holds
+PRODUCTS_AT_ONCE = 1 << 22  # products of matrices: as many rows as memory bears
 # 255 times the largest frequency, summed over inputs, must stay below 2^53, where float64 adds integers exactly.
 LARGEST_FREQUENCY = 1 << (TURN_BITS - 1)
 MOST_INPUTS = 1 << 21
@@ -72,13 +73,17 @@ class Waves:
         return self.count * _largest_square()
 
     @cached_property
+    def _floats(self) -> np.ndarray:
+        return self.frequencies.astype(np.float64)
+
+    @cached_property
     def angles(self) -> np.ndarray:
         """Frequencies in radians a level, for what is made rather than counted."""
         return self.frequencies * (2 * math.pi / (1 << TURN_BITS))
 
     def phases(self, inputs: np.ndarray) -> np.ndarray:
         """(rows, inputs) of 0 to 255 to (rows, F) of uint32, in units of 2^-24 turns; whole turns do not matter."""
-        exact = inputs.astype(np.float64) @ self.frequencies.astype(np.float64)
+        exact = inputs.astype(np.float64) @ self._floats
         return exact.astype(np.int64).astype(np.uint32)
 
     def phases_of_levels(self, place: int, levels: np.ndarray) -> np.ndarray:
@@ -91,7 +96,7 @@ class Waves:
 
     def sums(self, inputs: np.ndarray, groups: np.ndarray, group_count: int) -> np.ndarray:
         """(group_count, 2F) of int64: the features summed over the rows of every group. Private."""
-        return self._sums(lambda part: self.phases(inputs[part]), groups, group_count)
+        return self._sums(lambda part: self.phases(inputs[part]), groups, group_count, PRODUCTS_AT_ONCE)
 
     def sums_of_codes(
         self, tables: list[np.ndarray], codes: list[np.ndarray], groups: np.ndarray, group_count: int
@@ -104,11 +109,13 @@ class Waves:
                 total += table[code[part]]
             return total
 
-        return self._sums(phases, groups, group_count)
+        return self._sums(phases, groups, group_count, PHASES_AT_ONCE)
 
-    def _sums(self, phases: Callable[[slice], np.ndarray], groups: np.ndarray, group_count: int) -> np.ndarray:
+    def _sums(
+        self, phases: Callable[[slice], np.ndarray], groups: np.ndarray, group_count: int, at_once: int
+    ) -> np.ndarray:
         sums = np.zeros((group_count, self.size), dtype=np.int64)
-        step = max(1, PHASES_AT_ONCE // self.count)
+        step = max(1, at_once // self.count)
         for first in range(0, len(groups), step):
             features = _features(phases(slice(first, first + step)))
             part = groups[first : first + step]

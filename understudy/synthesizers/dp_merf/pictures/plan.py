@@ -32,7 +32,7 @@ LEARNING_RATE = 0.1
 PIXEL_WEIGHT, COUNT_WEIGHT = 1.0, 0.25
 MINIBATCH_PASSES = 5  # each row is in about this many minibatches
 # The autoencoder: codes, units, steps, and its share of the budget (of 1/z^2).
-CODES, CODER_HIDDEN, CODER_STEPS, CODER_SHARE, CODER_CLIP, CODER_RATE, CODER_BLUR = 16, 64, 400, 0.7, 1.0, 0.01, 0.1
+CODES, CODER_HIDDEN, CODER_STEPS, CODER_SHARE, CODER_CLIP, CODER_RATE, CODER_BLUR = 16, 64, 1000, 0.7, 1.0, 0.003, 0.1
 MOST_FREQUENCY_NUMBERS = 1 << 26  # pixels times features: half a gigabyte of float64
 SHARES = ("counted", "equal")
 
