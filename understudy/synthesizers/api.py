@@ -36,6 +36,7 @@ METHODS = {
     "dp-cgan": "understudy.synthesizers.dp_cgan",
     "dp-syn": "understudy.synthesizers.dp_syn.method",
     "dp-merf": "understudy.synthesizers.dp_merf.method",
+    "gs-wgan": "understudy.synthesizers.gs_wgan.method",
 }
 DEFAULT_METHOD = auto.NAME
 # What comes of models, not of a table alone. That room sees this one, so it is named here and loaded when asked for.
