@@ -48,6 +48,8 @@ FREE = Budget(float("inf"), 1e-5)
 class Options:
     """The fields of dp-merf's config that images read."""
 
+    one_way_share: float | None = None
+    order: int | None = None
     features: int | None = 40
     widths: tuple[float, ...] | None = None
     hidden: int | None = None
@@ -511,6 +513,8 @@ def test_a_table_without_rows_can_be_fitted(schema):
         (Options(features=10_000_000), "features must be at most"),
         (Options(batch=10_000_000), "batch and latent make"),
         (Options(hidden=8), "hidden is for tables"),
+        (Options(order=2), "order is for tables"),
+        (Options(one_way_share=0.1), "one_way_share is for tables"),
         (Options(count_weight=0), "count_weight must be above 0"),
     ],
 )

@@ -29,7 +29,7 @@ class Config:
     learning_rate: of the first steps; it falls to nothing.
     """
 
-    one_way_share: float = 0.2
+    one_way_share: float | None = None
     order: int | None = None
     features: int | None = None
     widths: tuple[float, ...] | None = None

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from understudy.synthesizers.dp_merf.match import LabelCounts
     from understudy.synthesizers.neural.rows import Layout
 
+ONE_WAY_SHARE = 0.2
 FREQUENCIES, WIDTHS = 128, (0.5, 1.0, 2.0)
 LATENT, HIDDEN, DRAWS, STEPS, LEARNING_RATE = 6, 128, 512, 600, 0.01
 LEAST_ROWS = 1.0  # of a class, after noise
@@ -44,7 +45,7 @@ def check(config: Config, schema: Schema, budget: Budget) -> None:
 
 
 def _plan(config: Config, schema: Schema, budget: Budget) -> Plan:
-    return plan_of(schema, budget, one_way_share=config.one_way_share, order=config.order)
+    return plan_of(schema, budget, one_way_share=config.one_way_share or ONE_WAY_SHARE, order=config.order)
 
 
 def train(

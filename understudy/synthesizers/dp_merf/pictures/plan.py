@@ -107,6 +107,9 @@ def _check_options(config: Any) -> None:
         raise OptionError(f"class_shares must be one of {', '.join(SHARES)}, got {config.class_shares!r}")
     if config.hidden is not None:
         raise OptionError("hidden is for tables: images are made from prototypes; set their number by batch instead")
+    for option in ("order", "one_way_share"):
+        if getattr(config, option) is not None:
+            raise OptionError(f"{option} is for tables: an image's pixels are embedded as they are; leave it out")
     if config.count_weight is not None and not config.count_weight > 0:
         raise OptionError(f"count_weight must be above 0 for images, got {config.count_weight}: means need a count")
 
