@@ -142,9 +142,10 @@ def boost_table(
 
 
 def reject(model: Model, *, pool_rows: int = Boosting.pool_rows, seed: int | None = None) -> Model:
-    """Discriminator rejection sampling by the model's own newest critic: no row is looked at, nothing is spent.
+    """Discriminator rejection sampling by the model's own critics: no row is looked at, nothing is spent.
 
-    The model must be a GAN's with checkpoints kept. A seed makes the pool repeatable, and costs no privacy.
+    The model must be a GAN's with checkpoints kept; rows are rejected by the mean of their critics (one checkpoint: the
+    newest, as in the paper). A seed makes the pool repeatable, and costs no privacy.
     """
     check_models([model])
     if not has_critics(model.released):
@@ -152,7 +153,7 @@ def reject(model: Model, *, pool_rows: int = Boosting.pool_rows, seed: int | Non
     settings = read_settings({"pool_rows": pool_rows, "drs": True})
     rng = np.random.default_rng(seed)
     pool = make_pool([model.released], model.schema, settings.pool_rows, rng, earlier=False)
-    average = critics(pool).of_pool(-1).astype(np.float64)
+    average = critics(pool).matrix.mean(axis=0, dtype=np.float64)
     weights = np.full(pool.size, 1 / pool.size)
     told = {"methods": [model.method], "pool_rows": pool_rows}
     picks = np.zeros(0, dtype=np.int32)
