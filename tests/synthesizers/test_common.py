@@ -24,6 +24,7 @@ QUICK: dict[str, dict[str, Any]] = {
     "dp-vae": {"steps": 5, "hidden": 8, "batch": 300},
     "dp-syn": {"steps": 5, "hidden": 8, "batch": 300, "latent": 3},
     "dp-merf": {"steps": 20, "hidden": 8, "features": 8, "batch": 64},
+    "gs-wgan": {"steps": 5, "critics": 4, "batch": 8, "pretraining": 0, "latent": 4, "generator_hidden": (8,)},
     "dp-wgan": SHORT_GAME,
     "dp-cgan": SHORT_GAME,
     "dp-auto-gan": SHORT_GAME | {"autoencoder_steps": 5, "autoencoder_hidden": 8},

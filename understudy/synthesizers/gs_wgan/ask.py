@@ -93,11 +93,10 @@ def clip_rows(slopes: jax.Array, clip: jax.Array) -> jax.Array:
     """
     finite = jnp.isfinite(slopes).all(axis=1, keepdims=True)
     slopes = jnp.where(finite, slopes, 0.0)
-    largest = jnp.abs(slopes).max(axis=1, keepdims=True)
-    unit = slopes / jnp.where(largest > 0, largest, 1.0)
-    width = slopes.shape[1]
-    norm = jnp.sqrt(jnp.sum(unit**2, axis=1, keepdims=True)) * (1 + (width + 8) * 2.0**-23)
-    # unit has a norm of at least 1 unless the row is zero; clip / (largest * norm) could overflow, so this way round.
+    # Compiled code may multiply by a reciprocal: that of a tiny number would not be finite.
+    largest = jnp.maximum(jnp.abs(slopes).max(axis=1, keepdims=True), 1e-30)
+    unit = slopes / largest
+    norm = jnp.sqrt(jnp.sum(unit**2, axis=1, keepdims=True)) * (1 + (slopes.shape[1] + 8) * 2.0**-23)
     return unit * jnp.minimum(largest, clip / jnp.maximum(norm, 1.0))
 
 
