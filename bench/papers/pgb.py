@@ -131,6 +131,18 @@ def run(options: argparse.Namespace, source: str) -> list[dict]:
     return cells
 
 
+def at_hand(options: argparse.Namespace) -> list[dict]:
+    """Cells of earlier versions of the code, the newest of each."""
+    found = {}
+    for cell in Record(CACHE / "cells.jsonl").cells.values():
+        key = cell["key"]
+        wanted = key["task"] in options.tasks and key["method"] in options.methods and key["seed"] in options.seeds
+        if wanted and key["version"] in options.sources:
+            found[key["task"], key["method"], key["epsilon"], key["seed"]] = cell
+    order = {name: at for at, name in enumerate((*TASKS, *METHODS))}
+    return [found[key] for key in sorted(found, key=lambda key: (order[key[0]], order[key[1]], *key[2:]))]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tasks", nargs="+", default=list(TASKS), choices=list(TASKS))
@@ -138,21 +150,21 @@ def main() -> None:
     parser.add_argument("--seeds", nargs="+", type=int, default=list(range(20)))
     parser.add_argument("--epsilon", type=float, default=None, help="another than the paper's; inf: without privacy")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="start nothing after this time")
-    parser.add_argument("--source", default=None, help="count cells of this version of the code, with --minutes 0")
+    parser.add_argument("--sources", nargs="+", default=None, help="run nothing: the page from cells of these versions")
     parser.add_argument("--results", type=Path, default=RESULTS)
     options = parser.parse_args()
-    source = options.source or source_version()
-    cells = run(options, source)
+    sources = options.sources or [source_version()]
+    cells = at_hand(options) if options.sources else run(options, sources[0])
     if not cells:
         print("nothing measured yet")
         return
-    told = {"date": date.today().isoformat(), "source": source, "numpy": np.__version__}
+    told = {"date": date.today().isoformat(), "source": ", ".join(sources), "numpy": np.__version__}
     options.results.mkdir(parents=True, exist_ok=True)
     stem = options.results / f"{told['date']}-pgb"
     lines = pages.summarise(cells)
     stem.with_suffix(".json").write_text(json.dumps({**told, "summary": lines, "cells": cells}, indent=1) + "\n")
     stem.with_suffix(".md").write_text(pages.markdown(lines, told))
-    kept = sorted((CACHE / told["source"]).glob("gaussians25-dp-wgan-*.csv"))
+    kept = sorted(path for source in sources for path in (CACHE / source).glob("gaussians25-dp-wgan-*.csv"))
     if kept:
         pages.picture(load("gaussians25").train, kept, stem.with_suffix(".png"))
     print(stem.with_suffix(".md"))
