@@ -18,6 +18,7 @@ from typing import Any
 from bench.cells import ROOT, Method, Record, ours, packages, peer, run_cell, version
 from bench.datasets import load
 from understudy import Schema
+from understudy.synthesizers import api
 
 DATASETS = ("adult", "cardio", "bank", "acs_excerpts", "intrusion", "titanic")
 METHODS = (ours("mixture"), ours("independent"), peer("dpmm", "mst"), peer("smartnoise", "mst"))
@@ -168,18 +169,19 @@ def facts_of(datasets: tuple[str, ...], methods: tuple[Method, ...]) -> dict[str
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    names = [method.name for method in METHODS]
+    known = {method.name: method for method in (*METHODS, *(ours(name) for name in api.METHODS))}
     parser.add_argument("--datasets", nargs="+", default=DATASETS, choices=DATASETS)
-    parser.add_argument("--methods", nargs="+", default=USUAL, choices=names)
+    parser.add_argument("--methods", nargs="+", default=USUAL, choices=known)
     parser.add_argument("--seeds", nargs="+", type=int, default=SEEDS)
     parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--name", default="foundation", help="of the results' files, after the date")
     options = parser.parse_args()
-    methods = tuple(method for method in METHODS if method.name in options.methods)
+    methods = tuple(known[name] for name in options.methods)
     datasets = tuple(options.datasets)
     cells = run(datasets, methods, tuple(options.seeds), Record(CELLS))
     rows, facts = summarise(cells), facts_of(datasets, methods)
     options.results.mkdir(parents=True, exist_ok=True)
-    stem = options.results / f"{facts['date']}-foundation"
+    stem = options.results / f"{facts['date']}-{options.name}"
     stem.with_suffix(".json").write_text(json.dumps({**facts, "summary": rows, "cells": cells}, indent=1) + "\n")
     stem.with_suffix(".md").write_text(markdown(rows, facts))
     print(stem.with_suffix(".md"))
