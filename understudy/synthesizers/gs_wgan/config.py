@@ -37,9 +37,9 @@ class Config:
 
     one_way_share: float | None = None
     critics: int | None = None
-    steps: int = 10_000
+    steps: int = 20_000
     batch: int = 64
-    conditional: bool = False
+    conditional: bool = True
     latent: int = 16
     generator_hidden: tuple[int, ...] = (64, 64)
     critic_hidden: int = 0
@@ -49,7 +49,7 @@ class Config:
     pretraining: int = 50
     penalty: float = 10.0
     critic_rate: float = 0.01
-    generator_rate: float = 0.002
+    generator_rate: float = 0.001
     temperature: float = 0.66
     clip: float = 1.0
     correct_marginals: bool = True

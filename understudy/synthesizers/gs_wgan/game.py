@@ -17,6 +17,8 @@ from understudy.training.nets import Net, Params
 
 AVERAGING = 0.999  # of the generator's weights: what is released is steadier than any one step
 SLOWEST = 0.02  # of its learning rate, at the end
+# Most that log-odds of codes are tilted along a feature: noise drives weights far, and saturated rows learn no more.
+STEEPEST = 3.0
 
 State = dict[str, Any]
 
@@ -25,9 +27,9 @@ State = dict[str, Any]
 class Game:
     """The public facts of a game: what is compiled.
 
-    generator: gives a row's features, along which the released shares are tilted. label: the column that is drawn from
-    released shares and given to the generator, if any. batch: made-up rows a question. taught: critics that learn in a
-    step, in turns.
+    generator: gives tilts of the released shares along the features, between -1 and 1. label: the column that is drawn
+    from released shares and given to the generator, if any. batch: made-up rows a question. taught: critics that learn
+    in a step, in turns.
     """
 
     blocks: Blocks
@@ -139,7 +141,8 @@ def make_rows(game: Game, fixed: State, generator: Params, key: jax.Array, count
     if game.label is not None:
         labels = jax.random.categorical(label_key, facts["label_logits"], shape=(count,))
         inputs = jnp.concatenate([inputs, jax.nn.one_hot(labels, game.blocks.sizes[game.label])], axis=1)
-    logits = nets.apply(game.generator, generator, inputs) @ facts["features"].T + facts["shares"]
+    tilts = nets.apply(game.generator, generator, inputs)
+    logits = STEEPEST * tilts @ facts["features"].T + facts["shares"]
     soft = game.blocks.draw(logits, draw_key, temperature=game.temperature)
     units = soft + jax.lax.stop_gradient(_whole(game.blocks, soft) - soft)
     if game.label is not None:
@@ -158,11 +161,9 @@ def _whole(blocks: Blocks, soft: jax.Array) -> jax.Array:
     return jnp.concatenate(parts, axis=1).astype(jnp.float32)
 
 
-def unfolded(generator: Params, facts: State) -> Params:
-    """The generator with what turns features into logits folded into its last layer: a plain network to codes."""
-    last = generator[-1]
-    turned = {"w": last["w"] @ facts["features"].T, "b": last["b"] @ facts["features"].T + facts["shares"]}
-    return [*generator[:-1], turned]
+def whole_generator(generator: Params, facts: State) -> Params:
+    """The generator with the layer that turns tilts into logits of codes: a plain network."""
+    return [*generator, {"w": STEEPEST * facts["features"].T, "b": facts["shares"]}]
 
 
 @lru_cache(maxsize=8)

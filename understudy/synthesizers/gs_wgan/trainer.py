@@ -52,8 +52,8 @@ def play(
     """
     game, facts = make_game(config, asking, layout, label)
     state = first_state(game, facts, cut(codes, asking.critics, streams.sampling), streams.init)
-    net = Net((*game.generator.sizes[:-1], layout.blocks.width), game.generator.activations)
-    kept = Trajectory(config.checkpoints, lambda state: {"generator": games.unfolded(state["average"], facts)})
+    net = Net((*game.generator.sizes, layout.blocks.width), (*game.generator.activations, "linear"))
+    kept = Trajectory(config.checkpoints, lambda state: {"generator": games.whole_generator(state["average"], facts)})
     progress("training critics", 0.0, note(0))
     if config.pretraining:
         state = games.pretrain(state, _keys(streams, config.pretraining), game=game)
@@ -72,7 +72,7 @@ def play(
         state = following
         kept.add(first + steps, state)
         progress("training", (first + steps) / asking.steps, note(first + steps))
-    layers = games.unfolded(state["average"], facts)
+    layers = games.whole_generator(state["average"], facts)
     shares = None if label is None else layout.shares[layout.place_of(label)]
     generators = [generator_of(layers, net)] if shares is None else class_generators(layers, net, shares)
     return Played(generators, kept.arrays())
@@ -92,7 +92,7 @@ def make_game(config: Config, asking: Asking, layout: Layout, label: str | None)
     inputs = config.latent + (0 if place is None else blocks.sizes[place])
     game = Game(
         blocks=blocks,
-        generator=Net.of([inputs, *config.generator_hidden, len(offset)], hidden="relu"),
+        generator=Net.of([inputs, *config.generator_hidden, len(offset)], hidden="relu", last="tanh"),
         lessons=Lessons(
             features=len(offset),
             hidden=config.critic_hidden,
