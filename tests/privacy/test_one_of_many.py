@@ -72,7 +72,10 @@ def test_one_direction_of_sampling_is_not_enough():
     assert (hockey_sticks(p, q) > removal + 1e-4).any()
 
 
-@pytest.mark.parametrize(("critics", "steps", "z", "told"), [(1500, 20_000, 0.831, 0.84), (1000, 20_000, 1.113, 0.73), (250, 5_000, 2.119, 0.59)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("critics", "steps", "z", "told"),
+    [(1500, 20_000, 0.831, 0.84), (1000, 20_000, 1.113, 0.73), (250, 5_000, 2.119, 0.59)],
+)
 def test_noise_for_epsilon_1_of_the_replace_pair_gives_less(critics, steps, z, told):
     found = epsilon([SelfComposed(OneOfMany(1 / critics, z), steps)], DELTA)
     assert found.pld == pytest.approx(told, abs=0.005)
