@@ -129,7 +129,7 @@ def test_further_columns_of_an_npz(tmp_path):
     ],
 )
 def test_npz_files_that_are_refused(tmp_path, arrays, said):
-    np.savez(tmp_path / "t.npz", allow_pickle=True, **arrays)
+    np.savez(tmp_path / "t.npz", **arrays)
     with pytest.raises(DataError, match=said):
         read_table(tmp_path / "t.npz", GREY)
 

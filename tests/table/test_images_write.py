@@ -69,6 +69,16 @@ def test_arrays_are_named_like_the_columns(tmp_path):
         assert set(arrays["digit"].tolist()) <= {1, 2, 3}
 
 
+def test_columns_may_have_the_names_of_arguments(tmp_path):
+    text = "rows: 9\ncolumns: {file: {kind: image, height: 5, width: 4}, allow_pickle: {kind: boolean}}"
+    schema = Schema.loads(text)
+    codes = codes_of(schema)
+    write_frame(frame(schema, codes), schema, tmp_path / "t.npz")
+    again = read_table(tmp_path / "t.npz", schema)
+    for column in codes:
+        np.testing.assert_array_equal(again.codes(column), codes[column])
+
+
 def test_class_folders(tmp_path):
     (tmp_path / "out").mkdir()
     codes = codes_of(GREY)

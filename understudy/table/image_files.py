@@ -5,6 +5,7 @@ import math
 import os
 import secrets
 import shutil
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
@@ -44,7 +45,11 @@ def write_npz(table: pd.DataFrame, schema: Schema, file: IO[bytes]) -> None:
     """One array a column, under its name: what `read_table` reads again."""
     name, images = pixels_of(table, schema)
     arrays = {other: _plain_array(table[other], schema, other) for other in table.columns if other != name}
-    np.savez_compressed(file, allow_pickle=False, **{name: images, **arrays})
+    # Not by `np.savez`: its own arguments are names that a column may have, and which they are depends on its version.
+    with zipfile.ZipFile(file, "w", compression=zipfile.ZIP_DEFLATED) as archive:
+        for column, values in {name: images, **arrays}.items():
+            with archive.open(f"{column}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, np.ascontiguousarray(values), allow_pickle=False)
 
 
 def _plain_array(series: pd.Series, schema: Schema, name: str) -> np.ndarray:

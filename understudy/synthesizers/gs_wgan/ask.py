@@ -13,9 +13,8 @@ import numpy as np
 from understudy.privacy import Event, NonPrivate, OneOfMany, SelfComposed
 from understudy.privacy.accountant import flatten, rdp_epsilon
 from understudy.synthesizers.gs_wgan.critics import Critic, slopes
+from understudy.training.dpsgd import NOISE_AT_ONCE
 from understudy.training.noise import normals
-
-NOISE_AT_ONCE = 64  # noise is drawn in a multiple of this: odd counts are compiled without vector instructions
 
 
 @dataclass(frozen=True, kw_only=True)
