@@ -19,6 +19,7 @@ test: $(READY) lint
 
 test-slow: $(READY)
 	$(BIN)/python -m pytest -n 2 -m slow
+	$(BIN)/python -m pytest -n 2 -m "not slow and hypothesis" --hypothesis-profile=search
 
 lint: $(READY)
 	$(BIN)/ruff check .

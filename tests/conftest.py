@@ -10,6 +10,9 @@ collect_ignore_glob = ["conftest.py", "*/conftest.py"]
 # Most of a short fit is compiling it: without LLVM's optimiser the same program compiles in half the time.
 os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
 
-# A busy machine is no counterexample: no deadline, and no complaint about slow data.
-settings.register_profile("understudy", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("understudy")
+# A busy machine is no counterexample: no deadline, and no complaint about slow data. The same examples each time, so
+# that a change is judged by what it changed; `make test-slow` searches for new ones.
+ALWAYS = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("same", max_examples=50, derandomize=True, **ALWAYS)
+settings.register_profile("search", max_examples=500, **ALWAYS)
+settings.load_profile("same")

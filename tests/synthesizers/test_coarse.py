@@ -27,8 +27,12 @@ def test_ordered_cells_are_cut_into_runs(counts: np.ndarray, bins: int):
 def test_runs_hold_about_equal_counts(counts: np.ndarray, bins: int):
     held = np.bincount(cut_at_quantiles(counts, bins), weights=counts)
     assert len(held) == bins
-    assert held.max() <= counts.sum() / bins + 2 * 1.5
-    assert held[:-1].min() >= counts.sum() / bins / 2 - 1.5
+    # A closed run misses its target by less than one cell, which the runs after it share: so the target moves by at
+    # most cell / (runs left) at each cut, a harmonic sum in all, and the run itself by one cell more.
+    mean, cell = counts.sum() / bins, 1.5
+    drift = cell * sum(1 / left for left in range(1, bins))
+    assert held.max() <= mean + drift + cell
+    assert held[:-1].min() >= (mean - drift) / 2 - cell
 
 
 def test_a_spike_is_alone():
