@@ -45,7 +45,7 @@ def _flag(value: Any) -> bool:
     return value
 
 
-def _scalar(value: Any) -> str | int | float | bool:
+def scalar(value: Any) -> str | int | float | bool:
     if value is None:
         raise ValueError("must not hold null: write `missing: true` for missing cells, or quote the word")
     if isinstance(value, float) and not math.isfinite(value):
@@ -62,7 +62,7 @@ def _values(values: Any) -> tuple[str | int | float | bool, ...]:
         raise ValueError(f"must be a list of at least one value, got {shown(values)}")
     if len(values) > MOST_VALUES:
         raise ValueError(f"has {len(values)} entries, must be at most {MOST_VALUES}; use kind: text, or group them")
-    values = tuple(_scalar(value) for value in values)
+    values = tuple(scalar(value) for value in values)
     if len({isinstance(value, bool) for value in values}) == 2:
         raise ValueError("mixes true/false with other values; quote the words that are text ('true', 'no', ...)")
     seen: dict[Any, Any] = {}
@@ -135,7 +135,7 @@ def _source(source: Any) -> str | dict[str, str]:
 Whole = Annotated[int, BeforeValidator(_whole)]
 Number = Annotated[float, BeforeValidator(_number)]
 Flag = Annotated[bool, BeforeValidator(_flag)]
-Scalar = Annotated[str | bool | int | float, BeforeValidator(_scalar)]
+Scalar = Annotated[str | bool | int | float, BeforeValidator(scalar)]
 Values = Annotated[tuple[str | bool | int | float, ...], BeforeValidator(_values)]
 Edges = Annotated[tuple[float, ...], BeforeValidator(_edges)]
 Words = Annotated[str, BeforeValidator(_text)]

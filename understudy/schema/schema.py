@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import date
 from os import PathLike
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, field_validator, model_validator
 
@@ -16,7 +16,11 @@ from understudy.schema import text as schema_text
 from understudy.schema.columns import KINDS, Column, Facts, Image
 from understudy.schema.fields import Source, Whole, Words, is_text
 from understudy.schema.problems import RefusalError, sentences, shown
-from understudy.schema.shown import HIDDEN, column_words
+from understudy.schema.rules import AnyRule, Dependence, read_rule
+from understudy.schema.shown import HIDDEN, column_words, rule_words
+
+if TYPE_CHECKING:
+    from understudy.schema.ruleset import Ruleset
 
 OWN_FACTS = ("rows", "label", "missing_values")
 
@@ -33,6 +37,7 @@ class Schema(BaseModel):
     """Columns by name, in order, with an optional label and an optional public number of rows.
 
     `missing_values` lists what a file writes for a missing cell, besides nothing; a column's declared values win.
+    `rules` are public facts between columns, which all synthetic rows hold (docs/rules.md).
 
     >>> Schema.loads("columns: {age: {kind: integer, low: 17, high: 90}}").modelled["age"].high
     90
@@ -46,6 +51,7 @@ class Schema(BaseModel):
     missing_values: Annotated[tuple[str, ...], BeforeValidator(_texts)] = ()
     source: Source = "public"
     columns: dict[str, Column]
+    rules: tuple[AnyRule, ...] = ()
 
     def __init__(self, **facts: Any) -> None:
         problems: list[str] = []
@@ -72,6 +78,21 @@ class Schema(BaseModel):
             raise RefusalError(problems)
         return built
 
+    @field_validator("rules", mode="before")
+    @classmethod
+    def _rules(cls, rules: Any) -> tuple[AnyRule, ...]:
+        if not isinstance(rules, list | tuple):
+            raise ValueError(f"must be a list of rules such as [{{column: A, at_most: B}}], got {shown(rules)}")
+        built, problems = [], []
+        for number, rule in enumerate(rules, start=1):
+            try:
+                built.append(read_rule(rule))
+            except RefusalError as refusal:
+                problems += [f"rule {number}: {problem}" for problem in refusal.problems]
+        if problems:
+            raise RefusalError(problems)
+        return tuple(built)
+
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.rows is not None and self.rows < 1:
@@ -86,6 +107,10 @@ class Schema(BaseModel):
             raise ValueError(f"label {self.label!r} {why}; name a modelled column, or leave label out")
         if isinstance(self.source, dict) and set(self.source) - set(OWN_FACTS):
             raise ValueError(f"source marks the facts {', '.join(OWN_FACTS)} only; columns have a source of their own")
+        if self.rules:
+            from understudy.schema.ruleset import check_rules  # most schemas have none, and need no arrays
+
+            check_rules(self.modelled, self.rules)
         return self
 
     @property
@@ -97,6 +122,26 @@ class Schema(BaseModel):
     def images(self) -> dict[str, Image]:
         """The image column, if there is one: at most one a schema."""
         return {name: column for name, column in self.columns.items() if isinstance(column, Image)}
+
+    @property
+    def determined(self) -> dict[str, Dependence]:
+        """The columns that a rule gives from others, with that rule: there is nothing to learn about them."""
+        return {rule.give: rule for rule in self.rules if isinstance(rule, Dependence)}
+
+    def ruleset(self) -> "Ruleset":
+        """The rules made ready for rows of codes."""
+        from understudy.schema.ruleset import make_ruleset
+
+        return make_ruleset(self.modelled, self.rules)
+
+    def learnt(self) -> "Schema":
+        """What a method has to learn: without determined columns (a label stays), with the rules among the rest."""
+        dropped = set(self.determined) - {self.label}
+        if not dropped:
+            return self
+        columns = {name: column for name, column in self.columns.items() if name not in dropped}
+        rules = tuple(rule for rule in self.rules if not dropped & set(rule.involved))
+        return self.model_copy(update={"columns": columns, "rules": rules})
 
     def unconfirmed(self) -> list[tuple[str | None, str]]:
         """Facts that were read off the rows, as (column, fact); the column is None for the schema's own facts."""
@@ -114,6 +159,8 @@ class Schema(BaseModel):
     def digest(self) -> str:
         """SHA-256 over the facts and the order of columns, not over the order of a column's facts or `source`."""
         facts = [self.format, self._own_facts(), [[name, column.facts()] for name, column in self.columns.items()]]
+        if self.rules:  # schemas without rules keep the digests that they had before there were any
+            facts.append([rule.facts() for rule in self.rules])
         canonical = json.dumps(facts, sort_keys=True, separators=(",", ":"), default=_json_value)
         return hashlib.sha256(canonical.encode()).hexdigest()
 
@@ -121,12 +168,14 @@ class Schema(BaseModel):
         """For all of pydantic's reprs: counts, since a draft's bounds and values were read off private rows."""
         private = {fact for column, fact in self.unconfirmed() if column is None}
         own = [(fact, getattr(self, fact)) for fact in ("rows", "label") if fact not in private]
+        own += [("rules", len(self.rules))] if self.rules else []
         return [("columns", len(self.columns)), *own, ("unconfirmed", len(self.unconfirmed()))]
 
     def _repr_html_(self) -> str:
         open_facts = self.unconfirmed()
         private = {fact for column, fact in open_facts if column is None}
         own = [(fact, HIDDEN if fact in private else value) for fact, value in self._own_facts().items()]
+        own += [(f"rule {number}", rule_words(rule)) for number, rule in enumerate(self.rules, start=1)]
         notes = [f"{len(open_facts)} facts were read off the rows: fit refuses them until they are confirmed."]
         return card(
             "Schema",
@@ -142,7 +191,8 @@ class Schema(BaseModel):
     def as_dict(self) -> dict[str, Any]:
         """Plain Python, without defaults: what the file holds."""
         columns = {name: _with_source(column.facts(), column.source) for name, column in self.columns.items()}
-        return _with_source({"format": self.format, **self._own_facts()}, self.source) | {"columns": columns}
+        rules = {"rules": [rule.facts() for rule in self.rules]} if self.rules else {}
+        return _with_source({"format": self.format, **self._own_facts()}, self.source) | {"columns": columns} | rules
 
     def dumps(self, *, style: Literal["yaml", "json"] = "yaml", header: str = "") -> str:
         """YAML with one column a line where it is short, or JSON; `header` becomes YAML comments on top."""
@@ -150,10 +200,11 @@ class Schema(BaseModel):
         if style == "json":
             return json.dumps(plain, indent=2, ensure_ascii=False, default=_json_value) + "\n"
         lines = [f"# {line}".rstrip() for line in header.splitlines()]
-        columns = plain.pop("columns")
+        columns, rules = plain.pop("columns"), plain.pop("rules", [])
         lines += [f"{fact}: {schema_text.write_value(value)}" for fact, value in plain.items()]
         lines.append("columns:")
         lines += [schema_text.write_entry(name, facts) for name, facts in columns.items()]
+        lines += ["rules:", *map(schema_text.write_item, rules)] if rules else []
         return "\n".join(lines) + "\n"
 
     @classmethod

@@ -3,6 +3,7 @@
 from typing import Any
 
 from understudy.schema.columns import Facts
+from understudy.schema.rules import AnyRule, Dependence, Order
 
 HIDDEN = "read off the rows, to be confirmed"
 LONGEST = 6  # values that are listed one by one
@@ -35,6 +36,25 @@ def column_words(column: Facts) -> str:
     if open_facts:
         words.append(f"{', '.join(open_facts)}: {HIDDEN}")
     return ", ".join(words)
+
+
+def rule_words(rule: AnyRule) -> str:
+    """A rule in a few words.
+
+    >>> from understudy.schema.rules import Combinations
+    >>> rule_words(Order(column="ap_lo", at_most="ap_hi"))
+    'ap_lo is at most ap_hi'
+    >>> rule_words(Combinations(columns=["sex", "pregnant"], never=[["male", True]]))
+    'sex, pregnant: 1 combination never occurs'
+    """
+    if isinstance(rule, Order):
+        return f"{rule.column} is {'below' if rule.strict else 'at most'} {rule.upper}"
+    if isinstance(rule, Dependence):
+        return f"{', '.join(rule.columns)} {'give' if len(rule.columns) > 1 else 'gives'} {rule.give}"
+    count = len(rule.rows)
+    never = f"{count} combinations never occur" if count > 1 else "1 combination never occurs"
+    only = f"only {count} combinations occur" if count > 1 else "only 1 combination occurs"
+    return f"{', '.join(rule.columns)}: {only if rule.never is None else never}"
 
 
 def _fact(fact: str, value: Any) -> str:

@@ -127,6 +127,8 @@ def write_scalar(value: Any) -> str:
     >>> [write_scalar(v) for v in ("State-gov", "no", "<=50K", "01", 3, 2.0, True, "a: b")]
     ['State-gov', '"no"', '"<=50K"', '"01"', '3', '2.0', 'true', '"a: b"']
     """
+    if value is None:
+        return "null"
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):
@@ -181,6 +183,22 @@ def write_entry(key: str, mapping: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def write_item(mapping: dict[str, Any]) -> str:
+    """A mapping in a list, likewise.
+
+    >>> write_item({"columns": ["sex", "pregnant"], "never": [["male", True], ["female", None]]})
+    '  - {columns: [sex, pregnant], never: [[male, true], [female, null]]}'
+    """
+    flow = f"  - {_flow(mapping)}"
+    if len(flow) <= WIDTH:
+        return flow
+    lines = []
+    for fact, value in mapping.items():
+        head = f"  {'  ' if lines else '- '}{write_scalar(fact)}: "
+        lines.append(head + _wrapped(value, len(head), 6))
+    return "\n".join(lines)
+
+
 def write_value(value: Any) -> str:
     """Any plain value in flow style, long lists over several lines."""
     return _wrapped(value, 20, 4)
@@ -199,7 +217,7 @@ def _wrapped(value: Any, used: int, indent: int) -> str:
         return _flow(value)
     lines, line = [], "["
     for position, item in enumerate(value):
-        word = write_scalar(item) + ("," if position < len(value) - 1 else "]")
+        word = _flow(item) + ("," if position < len(value) - 1 else "]")
         if len(line) + used + len(word) + 1 > WIDTH and line.strip() != "[":
             lines.append(line)
             line, used = " " * indent + word, 0
