@@ -152,12 +152,13 @@ def reject(model: Model, *, pool_rows: int = Boosting.pool_rows, seed: int | Non
         raise OptionError("reject needs a model that kept its critics: fit a GAN with checkpoints=1 or more")
     settings = read_settings({"pool_rows": pool_rows, "drs": True})
     rng = np.random.default_rng(seed)
-    pool = make_pool([model.released], model.schema, settings.pool_rows, rng, earlier=False)
+    schema = model.schema.learnt()
+    pool = make_pool([model.released], schema, settings.pool_rows, rng, earlier=False)
     average = critics(pool).matrix.mean(axis=0, dtype=np.float64)
     weights = np.full(pool.size, 1 / pool.size)
     told = {"methods": [model.method], "pool_rows": pool_rows}
     picks = np.zeros(0, dtype=np.int32)
-    released = Released(model.schema, pool.codes, weights, average, picks, pool.rows, True, told)
+    released = Released(schema, pool.codes, weights, average, picks, pool.rows, True, told)
     ledger = Ledger(Budget(model.certificate.epsilon, model.certificate.delta))
     for entry in model.certificate.entries:
         ledger.charge(entry.event, entry.purpose)
@@ -198,7 +199,7 @@ def boost(
     pick = pick_epsilon(budget, chosen.rounds)
     ledger = _ledger_of(models, budget, chosen.rounds, pick)
     progress("drawing a pool", 0.0)
-    board = prepare([m.released for m in models], [m.method for m in models], schema, chosen, streams.init)
+    board = prepare([m.released for m in models], [m.method for m in models], schema.learnt(), chosen, streams.init)
     if book is not None:
         if isinstance(source, str | PathLike):
             check_names(open_source(source, schema), schema)
@@ -210,7 +211,7 @@ def boost(
     if on_clipped is not None:
         on_clipped(table.notes)
     before = len(ledger.entries)
-    released = boost_table(board, table, pick, streams=streams, ledger=ledger, progress=progress)
+    released = boost_table(board, table.learnt(), pick, streams=streams, ledger=ledger, progress=progress)
     seeded = streams.seeded or any(model.certificate.rng == SEEDED for model in models)
     certificate = _certificate(released, ledger, schema, seeded)
     if book is not None:

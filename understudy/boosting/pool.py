@@ -1,6 +1,6 @@
 """The pool B: rows drawn from every generator of every model, earlier ones included. All of it is synthetic."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,10 +12,10 @@ from understudy.schema import Schema
 from understudy.synthesizers.api import Model
 from understudy.synthesizers.neural import released as neural
 from understudy.synthesizers.one_way import fine_cells
+from understudy.synthesizers.rules_held import Draw, draw_rows
 from understudy.table.cells import Cells
 
 Codes = dict[str, np.ndarray]
-Draw = Callable[[int, np.random.Generator], Codes]
 MOST_ROWS = 1_000_000
 
 
@@ -46,6 +46,7 @@ def make_pool(
 ) -> Pool:
     """About `rows` rows: every model the same share, within it every generator the same. `models` are released.
 
+    schema: what the models have learnt (`Schema.learnt`); rows hold the rules that it has.
     earlier: also generators from the way through a training, where they were kept.
     """
     if schema.images:
@@ -55,7 +56,7 @@ def make_pool(
         draws = generators_of(released, earlier=earlier)
         for draw in draws:
             count = max(1, round(rows / len(models) / len(draws)))
-            drawn.append(draw(count, rng))
+            drawn.append(draw_rows(schema, draw, count, rng))
             made_by.append(np.full(count, len(made_by), dtype=np.int32))
     return Pool(
         schema=schema,
@@ -83,11 +84,7 @@ def check_models(models: Sequence[Model]) -> None:
 def generators_of(released: Any, *, earlier: bool = True) -> list[Draw]:
     """The released generator, and those of the kept trajectory before it, with their marginals brought in line."""
     before = _earlier(released) if earlier else []
-    return [_drawing(one) for one in [*before, released]]
-
-
-def _drawing(released: Any) -> Draw:
-    return lambda count, rng: released.sample(count, rng, None)
+    return [one.sample for one in [*before, released]]
 
 
 def _earlier(released: Any) -> list[neural.Released]:

@@ -21,6 +21,7 @@ def check(
 ) -> None:
     """Count the cells that do not fit the schema, by column and rule. Exit code 1 if the table cannot be fitted.
 
+    Rows that break a rule between columns are counted too; they do not stand in the way of a fit.
     Computed from private rows: for the data steward, not for release.
     """
     if output is not None:
@@ -45,6 +46,6 @@ def check(
         screen.say("The table fits its schema." if result.fits else "The table does not fit its schema.")
     if output is not None and result.findings:
         count = write_offending(table, facts, output)
-        screen.note(f"wrote {count} offending cells to {output}: private values, for the data steward alone")
+        screen.note(f"wrote {count} offending cells and rows to {output}: private values, for the data steward alone")
     if not result.fits:
         raise typer.Exit(1)

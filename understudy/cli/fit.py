@@ -22,6 +22,7 @@ from understudy.cli.options import (
 )
 from understudy.errors import OptionError
 from understudy.schema import Schema
+from understudy.schema.shown import rule_words
 
 if TYPE_CHECKING:
     from understudy.privacy import Budget
@@ -84,6 +85,7 @@ def fit(
     api.check_plan(api.boosted_method(module, True) if boost else module, config, facts, budget)
     if choice.why:
         screen.note(f"auto picked {choice.method}: {choice.why}")
+    tell_rules(facts)
     if budget_file is not None and not budget_file.exists():
         BudgetFile.create(budget_file, total)
     with telling_what_stays_spent(budget_file), listening() as progress:
@@ -157,6 +159,15 @@ def telling_what_stays_spent(path: Path | None) -> Iterator[None]:
                 style="yellow",
             )
         raise
+
+
+def tell_rules(schema: Schema) -> None:
+    """The rules in force, which are public, and what they save."""
+    if schema.rules:
+        screen.note(f"rules that all synthetic rows hold: {'; '.join(map(rule_words, schema.rules))}")
+    dropped = [name for name in schema.modelled if name not in schema.learnt().modelled]
+    if dropped:
+        screen.note(f"worked out by rule, so that no budget is spent on them: {', '.join(dropped)}")
 
 
 def tell_clipped(clipped: Mapping[str, int]) -> None:

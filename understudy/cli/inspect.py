@@ -4,6 +4,7 @@ import json as json_text
 
 from understudy.cli import screen
 from understudy.cli.options import JsonOption, ModelArgument
+from understudy.schema.shown import rule_words
 
 
 def inspect(model: ModelArgument, json: JsonOption = False) -> None:
@@ -45,3 +46,6 @@ def inspect(model: ModelArgument, json: JsonOption = False) -> None:
     )
     screen.say()
     screen.print_table(("column", "kind"), [(name, column.kind) for name, column in parts.schema.columns.items()])
+    if parts.schema.rules:
+        screen.say()
+        screen.print_table(("rule that all rows hold",), [(rule_words(rule),) for rule in parts.schema.rules])

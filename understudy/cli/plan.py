@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from understudy.cli import screen
+from understudy.cli.fit import tell_rules
 from understudy.cli.options import DeltaOption, JsonOption, MethodOption, SchemaOption
 from understudy.errors import OptionError
 from understudy.schema import Schema
@@ -55,8 +56,10 @@ def plan(
     module = api.method_module(choice.method)
     config = api.make_config(module, parse_settings(settings or (), module), why=choice.why)
     api.check_plan(module, config, facts, budget)
+    tell_rules(facts)
     if facts.unconfirmed():
         screen.note("note: some facts of this schema were read off private rows; fit will want them confirmed")
+    facts = facts.learnt()  # what rules determine is not measured
     if choice.method == "mixture":
         _plan_mixture(config, facts, budget, error, choice, json)
     elif choice.method == "independent" and error is None:

@@ -70,8 +70,8 @@ def choose(
     candidates = {}
     for name in names:
         module = api.method_module(name)
-        released, own = module.train(
-            configs[name], schema, table, shares.each, streams=streams, progress=_naming(progress, name)
+        released, own = api.train_method(
+            module, configs[name], schema, table, shares.each, streams=streams, progress=_naming(progress, name)
         )
         candidates[name] = released
         # Nothing has left this function yet: a sum that passes the budget is refused here, and all is thrown away.

@@ -9,6 +9,7 @@ import numpy as np
 from understudy.evaluation.choices import column_sets
 from understudy.privacy import Streams
 from understudy.schema import Schema
+from understudy.synthesizers.rules_held import draw_rows
 from understudy.table.cells import cells_of
 from understudy.table.table import Table
 
@@ -44,7 +45,7 @@ def score_tables(
     real = count_pairs({name: table.codes(name) for name in schema.modelled}, groups, pairs)
     scores = np.empty(len(candidates))
     for at, released in enumerate(candidates.values()):
-        drawn = released.sample(SCORE_ROWS, streams.sampling, None)
+        drawn = draw_rows(schema, released.sample, SCORE_ROWS, streams.sampling)
         made = count_pairs(drawn, groups, pairs)
         scores[at] = -sum(
             float(np.abs(counts - _on_grid(total * (others / SCORE_ROWS))).sum())

@@ -91,7 +91,9 @@ def _rehearse(
         module = api.method_module(name)
         try:
             api.check_plan(module, config, schema, budget)
-            _, ledger = module.train(config, schema, table, budget, streams=Streams.from_seed(number), progress=silent)
+            _, ledger = api.train_method(
+                module, config, schema, table, budget, streams=Streams.from_seed(number), progress=silent
+            )
             charged[name] = ledger.events
         except UnderstudyError as error:
             if not leave_out:

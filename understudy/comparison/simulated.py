@@ -38,7 +38,17 @@ def simulate(schema: Schema, rows: int | None = None, *, seed: int = 0) -> pd.Da
 
 
 def simulated_codes(schema: Schema, rows: int | None = None, *, seed: int = 0) -> dict[str, np.ndarray]:
-    """The table as codes of its modelled columns, and pixels of its image."""
+    """The table as codes of its modelled columns, and pixels of its image; rows that break a rule are mended."""
+    if not schema.rules:
+        return _process(schema, rows, seed)
+    from understudy.synthesizers.rules_held import draw_rows
+
+    made = _process(schema, rows, seed)
+    count = len(next(iter(made.values())))
+    return draw_rows(schema, lambda *_: made, count, np.random.default_rng(seed), rounds=0)
+
+
+def _process(schema: Schema, rows: int | None, seed: int) -> dict[str, np.ndarray]:
     rows = schema.rows if rows is None else rows
     if rows is None:
         raise SchemaError("the schema must declare `rows:`, a public round number: simulated tables get that many")

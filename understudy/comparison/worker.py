@@ -87,7 +87,7 @@ def measure(job: dict[str, Any], rows: bytes) -> dict[str, Any]:
     )
     fit_seconds = time.perf_counter() - fit_begin
     sample_begin = time.perf_counter()
-    synthetic = model.released.sample(table.rows, np.random.default_rng(job["seed"]), None)
+    synthetic = model.draw(table.rows, np.random.default_rng(job["seed"]))
     sample_seconds = time.perf_counter() - sample_begin
     processor_seconds, peak = time.process_time() - processor_begin, peak_megabytes()
     views = (view_of(codes, schema) for codes in (given.fitted, synthetic, given.held_back))

@@ -45,15 +45,15 @@ def rule_words(rule: AnyRule) -> str:
     >>> rule_words(Order(column="ap_lo", at_most="ap_hi"))
     'ap_lo is at most ap_hi'
     >>> rule_words(Combinations(columns=["sex", "pregnant"], never=[["male", True]]))
-    'sex, pregnant: 1 combination never occurs'
+    'sex, pregnant: 1 listed combination never occurs'
     """
     if isinstance(rule, Order):
         return f"{rule.column} is {'below' if rule.strict else 'at most'} {rule.upper}"
     if isinstance(rule, Dependence):
         return f"{', '.join(rule.columns)} {'give' if len(rule.columns) > 1 else 'gives'} {rule.give}"
     count = len(rule.rows)
-    never = f"{count} combinations never occur" if count > 1 else "1 combination never occurs"
-    only = f"only {count} combinations occur" if count > 1 else "only 1 combination occurs"
+    never = f"{count} listed combinations never occur" if count > 1 else "1 listed combination never occurs"
+    only = f"only {count} listed combinations occur" if count > 1 else "only 1 listed combination occurs"
     return f"{', '.join(rule.columns)}: {only if rule.never is None else never}"
 
 

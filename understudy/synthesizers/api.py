@@ -15,13 +15,14 @@ import pandas as pd
 
 from understudy.errors import OptionError, SchemaError
 from understudy.notebook import card
-from understudy.privacy import Budget, BudgetFile, Streams, default_delta
+from understudy.privacy import Budget, BudgetFile, Ledger, Streams, default_delta
 from understudy.privacy.budget_file import fit_delta
 from understudy.privacy.certificate import Certificate
 from understudy.progress import Progress, silent
 from understudy.schema import Schema
-from understudy.schema.shown import column_words
+from understudy.schema.shown import column_words, rule_words
 from understudy.synthesizers import auto, model_file
+from understudy.synthesizers.rules_held import draw_rows
 from understudy.table.frame import frame
 from understudy.table.read import check_names, read_table
 from understudy.table.sources import open_source
@@ -59,7 +60,11 @@ class Released(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A fitted stand-in: makes synthetic rows, and carries its guarantee. Holds no private row."""
+    """A fitted stand-in: makes synthetic rows, and carries its guarantee. Holds no private row.
+
+    `released` knows the columns of `schema.learnt()`; rows of all columns, which hold the schema's rules, come from
+    `draw` and `sample`.
+    """
 
     schema: Schema
     method: str
@@ -83,12 +88,23 @@ class Model:
         n = self.rows if n is None else n
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
             raise OptionError(f"n must be a whole number of at least 1, got {n!r}")
-        return frame(self.schema, self.released.sample(int(n), np.random.default_rng(seed), where))
+        return frame(self.schema, self.draw(int(n), np.random.default_rng(seed), where))
+
+    def draw(self, n: int, rng: np.random.Generator, where: Mapping[str, Any] | None = None) -> dict[str, np.ndarray]:
+        """`sample` as codes: of all columns, holding all rules of the schema."""
+        return draw_rows(self.schema, self.released.sample, n, rng, where)
 
     def log_prob(self, rows: Any) -> np.ndarray:
-        """Natural logarithm of the model's probability of each row (density, for reals without a resolution)."""
+        """Natural logarithm of the model's probability of each row (density, for reals without a resolution).
+
+        With rules in the schema: of the columns that were learnt, before rows that break rules are drawn again, and
+        minus infinity for a row that breaks one. Among rows that hold them it is too low by one constant (minus the
+        logarithm of the share of rows that do), as long as drawing again is enough and no row has to be mended.
+        """
         table = rows if isinstance(rows, Table) else read_table(rows, self.schema)
-        return self.released.log_prob({name: table.codes(name) for name in self.schema.modelled})
+        codes = {name: table.codes(name) for name in self.schema.modelled}
+        scores = self.released.log_prob({name: codes[name] for name in self.schema.learnt().modelled})
+        return np.where(self.schema.ruleset().all_held(codes), scores, -np.inf) if self.schema.rules else scores
 
     def save(self, path: str | PathLike[str]) -> None:
         """Writes one `.understudy` file, whole or not at all."""
@@ -116,6 +132,7 @@ class Model:
                 ("guarantee", f"epsilon {self.certificate.epsilon:.4g}, delta {self.certificate.delta:g}"),
                 ("rows", f"about {self.rows:,}, as released with noise"),
                 ("label", self.schema.label or "none"),
+                *((f"rule {number}", rule_words(rule)) for number, rule in enumerate(self.schema.rules, start=1)),
                 ("settings", ", ".join(f"{name}={value}" for name, value in self.config.items()) or "none"),
             ],
             headings=("column", "kind", "public facts"),
@@ -140,7 +157,7 @@ def boosted_method(module: ModuleType, boost: bool | Mapping[str, Any]) -> Any:
 def choose_method(name: str, schema: Schema, budget: Budget) -> auto.Choice:
     """What the public rule picks for `auto`, with its reason; any other method itself, which needs none."""
     if name == auto.NAME:
-        return auto.choose(schema, budget)
+        return auto.choose(schema.learnt(), budget)
     method_module(name)
     return auto.Choice(name, "")
 
@@ -169,7 +186,14 @@ def check_plan(module: ModuleType, config: Any, schema: Schema, budget: Budget) 
             f" -m {auto.IMAGE_METHOD}, or drop the column (kind: text leaves it out)"
         )
     if hasattr(module, "check"):
-        module.check(config, schema, budget)
+        module.check(config, schema.learnt(), budget)
+
+
+def train_method(
+    module: Any, config: Any, schema: Schema, table: Table, budget: Budget, *, streams: Streams, progress: Progress
+) -> tuple[Released, Ledger]:
+    """Trains a method on what there is to learn: no budget goes to columns that rules determine, a public fact."""
+    return module.train(config, schema.learnt(), table.learnt(), budget, streams=streams, progress=progress)
 
 
 def make_budget(schema: Schema, epsilon: float, delta: float | None, *, total: Budget | None = None) -> Budget:
@@ -214,6 +238,9 @@ def fit(
     on_clipped: told the number of clipped cells by column, which is private: for the steward's eyes alone.
     boost: spend a part of the budget on boosting what was trained; true, or a mapping of settings (docs/boosting.md).
 
+    The schema's rules are public: rows that break them are read like others (refusing them would tell that there are
+    some), and the model's own rows hold them all the same.
+
     Guarantee: the certificate's (epsilon, delta), for everything in the returned model.
     """
     schema = schema if isinstance(schema, Schema) else Schema.load(schema)
@@ -237,7 +264,7 @@ def fit(
     table = source if isinstance(source, Table) else read_table(source, schema)
     if on_clipped is not None:
         on_clipped(table.notes)
-    released, ledger = module.train(config, schema, table, budget, streams=streams, progress=progress)
+    released, ledger = train_method(module, config, schema, table, budget, streams=streams, progress=progress)
     certificate = Certificate.issue(
         method=method,
         ledger=ledger,
@@ -255,7 +282,7 @@ def load(path: str | PathLike[str]) -> Model:
     parts = model_file.read(path)
     module = importlib.import_module(BOOSTING) if parts.method == BOOSTED else method_module(parts.method)
     with model_file.refusing_damage(path):
-        released = module.Released.from_parts(parts.schema, parts.arrays, parts.facts)
+        released = module.Released.from_parts(parts.schema.learnt(), parts.arrays, parts.facts)
     return Model(parts.schema, parts.method, parts.config, parts.certificate, released)
 
 

@@ -32,6 +32,15 @@ class Table:
             raise DataError(f"column {name!r} has no codes; modelled columns are {', '.join(self._codes)}")
         return self._codes[name]
 
+    def learnt(self) -> "Table":
+        """The same rows without columns that rules determine (`Schema.learnt`), which a method need not see."""
+        schema = self.schema.learnt()
+        if schema is self.schema:
+            return self
+        kept = _held(schema)
+        notes = {name: count for name, count in self.notes.items() if name in kept}
+        return Table(schema, {name: self._codes[name] for name in kept}, self.rows, notes)
+
     def blocks(self, rows_per_block: int) -> Iterator[dict[str, np.ndarray]]:
         """The rows in order, as dicts of array slices (views, not copies)."""
         if rows_per_block < 1:
