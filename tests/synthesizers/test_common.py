@@ -21,6 +21,7 @@ from understudy.table.read import read_table
 SHORT_GAME = {"steps": 5, "batch": 300, "latent": 4, "generator_hidden": (8,), "critic_hidden": (8,)}
 QUICK: dict[str, dict[str, Any]] = {
     "mixture": {"components": 6, "steps": 25},
+    "mst": {"steps": 25},
     "dp-vae": {"steps": 5, "hidden": 8, "batch": 300},
     "dp-syn": {"steps": 5, "hidden": 8, "batch": 300, "latent": 3},
     "dp-merf": {"steps": 20, "hidden": 8, "features": 8, "batch": 64},

@@ -31,6 +31,7 @@ from understudy.table.table import Table
 METHODS = {
     "mixture": "understudy.synthesizers.mixture.method",
     "independent": "understudy.synthesizers.independent",
+    "mst": "understudy.synthesizers.marginals.mst",
     "dp-auto-gan": "understudy.synthesizers.dp_auto_gan",
     "dp-wgan": "understudy.synthesizers.dp_wgan",
     "dp-vae": "understudy.synthesizers.dp_vae",

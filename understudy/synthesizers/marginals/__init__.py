@@ -1,0 +1,1 @@
+"""Methods that measure chosen tables and fit a graphical model to them: mst, aim."""
