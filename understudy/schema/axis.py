@@ -133,8 +133,8 @@ class Axis:
             if not column.low <= number <= column.high:
                 raise ValueError(f"cannot hold {shown(value)}: it must lie between low and high")
             return float(np.clip(np.float32(number), *map(np.float32, self.bounds)))
-        code, found = self.lowest(number, strict=False)
-        if not found or self.numbers(code) != number:
+        (code,), (found,) = self.lowest([number], strict=False)
+        if not found or self.numbers([code])[0] != number:
             if isinstance(column, Real):  # 0.3 need not be 3 steps of 0.1 to the last bit
                 steps = (number - self.low) / self.step
                 if abs(steps - round(steps)) <= 1e-6 and 0 <= round(steps) < self.size:
@@ -154,10 +154,10 @@ class Axis:
         else:
             inside = True
             if "from" in ends:
-                code, found = self.lowest(self._number(ends["from"]), strict=False)
+                (code,), (found,) = self.lowest([self._number(ends["from"])], strict=False)
                 first, inside = code.item(), bool(found)
             if "to" in ends:
-                code, found = self.highest(self._number(ends["to"], last=True), strict=False)
+                (code,), (found,) = self.highest([self._number(ends["to"], last=True)], strict=False)
                 last, inside = code.item(), inside and bool(found)
             inside = inside and first <= last
         if not inside:

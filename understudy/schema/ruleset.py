@@ -171,7 +171,7 @@ def _order_problems(rule: Order, axes: Mapping[str, Axis]) -> Iterator[str]:
     _, found = upper.lowest(lower.numbers([lower.bounds[0]]), strict=rule.strict)
     if not found[0]:
         relation = "below" if rule.strict else "at most"
-        yield f"the lowest {rule.column!r} is not {relation} the highest {rule.upper!r}: no row could hold it"
+        yield f"the lowest {rule.column!r} is not {relation} the highest {rule.upper!r}: no row with both could hold it"
 
 
 def _circles(rules: Sequence[AnyRule]) -> Iterator[str]:

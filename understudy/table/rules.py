@@ -30,7 +30,7 @@ def impossible(schema: Schema, a: str, b: str, cells_a: Cells, cells_b: Cells) -
     """Pairs of fine cells, missing ones included, that no row which holds the rules can fall into.
 
     (cells_a.count, cells_b.count) of booleans, from public facts alone. Sound: where it says so, no two codes of the
-    two cells go together. Of rules with more columns it takes what they say about these two, and follows orders
+    two cells go together. Of rules with other columns it takes what they say about these two, and follows orders
     through columns that cannot be missing; beyond that, what only several rules together exclude is not found.
     """
     found = np.zeros((cells_a.count, cells_b.count), dtype=bool)
@@ -46,7 +46,26 @@ def impossible(schema: Schema, a: str, b: str, cells_a: Cells, cells_b: Cells) -
         if relation is not None:
             above = _above(axes[lower], axes[upper], cells_lower, cells_upper, strict=relation)
             found |= above if lower == a else above.T
+    found |= _out_of_reach(orders, rules, a, cells_a)[:, None]
+    found |= _out_of_reach(orders, rules, b, cells_b)[None, :]
     return found
+
+
+def _out_of_reach(orders: list[Order], rules: Ruleset, name: str, cells: Cells) -> np.ndarray:
+    """Cells beyond all that another column, which cannot be missing, can hold where an order ties the two."""
+    gone = np.zeros(cells.count, dtype=bool)
+    for rule in orders:
+        other = rules.axes[rule.upper if rule.column == name else rule.column]
+        if name not in rule.involved or other.column.missing:
+            continue
+        own = rules.axes[name]
+        firsts, lasts = cell_ends(cells, own)
+        if rule.column == name:
+            least, most = own.numbers(firsts), other.numbers([other.bounds[1]])
+        else:
+            least, most = other.numbers([other.bounds[0]]), own.numbers(lasts)
+        gone[: cells.values] |= least >= most if rule.strict else least > most
+    return gone
 
 
 def _outside(table: RuleTable, a: str, b: str, cells_a: Cells, cells_b: Cells) -> np.ndarray:
