@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from understudy.auditing import scores
-from understudy.auditing.bounds import shared_confidence
 from understudy.auditing.canaries import Pair, pair_from_schema, pair_from_table
 from understudy.auditing.scores import Run, Shown
 from understudy.errors import OptionError, SchemaError
@@ -46,11 +45,13 @@ _SHORT = {
     "generator_hidden": 8,
     "critic_hidden": 8,
     "latent": 4,
-    "components": 6,
+    "components": 16,
     "features": 8,
     "pretraining": 1,
     "batch": 16,
 }
+# Steps of a method without batches read no rows: they are cheap, and carry the evidence from counts into the model.
+_STEPS_WITHOUT_ROWS = 200
 _FEWEST_ROWS, _MOST_ROWS = 100, 4_000
 DRAWS_A_ROW = 4  # synthetic rows that the second attacker is given, for each row of the table
 _MOST_DRAWS = 8_000
@@ -69,7 +70,7 @@ class Setting:
     options: dict[str, Any]
 
     def to_dict(self) -> dict[str, Any]:
-        return vars(self) | {"schema": self.schema.dumps("json")}
+        return vars(self) | {"schema": self.schema.dumps(style="json")}
 
     @staticmethod
     def from_dict(data: Mapping[str, Any]) -> "Setting":
@@ -139,11 +140,10 @@ def play(
 
 
 def judged(setting: Setting, words: str, made: list[Run], seconds: float, *, confidence: float) -> Game:
-    """The game's outcome: every attacker is judged by two rules, and all bounds hold together."""
-    each = shared_confidence(confidence, 2 * len(scores.VIEWS))
+    """The game's outcome; all of its bounds hold together."""
     gaussian = is_gaussian(setting)
     counts = sum(run.with_row for run in made), sum(not run.with_row for run in made)
-    shown = scores.judge(made, setting.delta, each=each, gaussian=True)
+    shown = scores.judge(made, setting.delta, confidence=confidence, gaussian=gaussian)
     return Game(setting.method, setting.canary, words, setting.epsilon, setting.delta, gaussian, counts, seconds, shown)
 
 
@@ -179,8 +179,10 @@ def make_setting(
 def short_options(module: ModuleType, rows: int) -> dict[str, Any]:
     """Options of a method that make its fits short."""
     found: dict[str, Any] = {}
-    for field in dataclasses.fields(module.Config):
-        short = _SHORT.get(field.name)
+    fields = dataclasses.fields(module.Config)
+    rowless = "batch" not in {field.name for field in fields}
+    for field in fields:
+        short = _STEPS_WITHOUT_ROWS if field.name == "steps" and rowless else _SHORT.get(field.name)
         if short is None:
             continue
         if field.default is None:

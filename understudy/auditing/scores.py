@@ -6,6 +6,7 @@ decided, and the weights of the one that is learnt are fitted, on every fourth r
 rest. So no score is chosen on the runs that it is judged by.
 """
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,14 +22,17 @@ from understudy.errors import UnderstudyError
 from understudy.privacy.events import Event, Gaussian, Parallel, SelfComposed
 from understudy.synthesizers.api import Model
 from understudy.table.cells import cells_of
+from understudy.table.codec import codec
 
 MODEL, ROWS = "released model", "synthetic rows"
 VIEWS = (MODEL, ROWS)
 PRACTICE = 4  # every fourth run is practice
 FEWEST_RUNS = 8  # of each world; below, nothing is said
 _MOST_PROBES = 6
+_MOST_LISTED = 512
 _LEAST_LOG = -60.0  # of a probability that is 0: sums of scores must stay finite
 _RIDGE = 0.1
+_MOST = 0.8
 LEARNT = "learnt weights of all readings"
 CELLS, LOG_PROBABILITY, AGREEING = (
     "sum of the counts of its cells",
@@ -96,7 +100,30 @@ def _model_readings(model: Model, pair: Pair) -> dict[str, float]:
     found[LOG_PROBABILITY] = float(logs[0])
     found["log-probability above that of rows like it"] = float(logs[0] - logs.mean())
     found |= {f"log-probability of a row like it ({number})": float(x) for number, x in enumerate(logs[1:], start=1)}
-    return found
+    return found | _pair_readings(model, pair)
+
+
+def _pair_readings(model: Model, pair: Pair) -> dict[str, float]:
+    """How many rows the model expects in the row's cell of every two columns, where all possible rows can be listed."""
+    columns = pair.schema.modelled
+    sizes = [codec(column).size for column in columns.values()]
+    if None in sizes or len(sizes) < 2 or pair.schema.images:
+        return {}
+    sizes = [size + column.missing for size, column in zip(sizes, columns.values(), strict=True)]
+    if math.prod(sizes) > _MOST_LISTED:
+        return {}
+    everything = np.indices(sizes).reshape(len(sizes), -1)
+    codes = {
+        name: listed.astype(codec(column).dtype)
+        for (name, column), listed in zip(columns.items(), everything, strict=True)
+    }
+    expected = model.rows * np.exp(model.released.log_prob(codes))
+    hits = [listed == pair.row[name][0] for name, listed in zip(columns, everything, strict=True)]
+    found = {
+        f"expected rows in its cell of columns {i + 1} and {j + 1}": float(expected[hits[i] & hits[j]].sum())
+        for i, j in itertools.combinations(range(min(len(hits), _MOST_PROBES)), 2)
+    }
+    return found | {"expected rows in its cells of pairs": sum(found.values())}
 
 
 def _probes(pair: Pair) -> Codes:
@@ -124,13 +151,20 @@ def _row_readings(model: Model, pair: Pair, draws: int, rng: np.random.Generator
         "rows equal to it": float((agreeing == len(same)).sum()),
         "rows that differ in one column at most": float((agreeing >= len(same) - 1).sum()),
         AGREEING: float(agreeing.sum()),
+        "pairs of cells that agree with it": float((agreeing * (agreeing - 1) / 2).sum()),
     }
 
 
-def judge(runs: Sequence[Run], delta: float, *, each: float, gaussian: bool) -> tuple[Shown, ...]:
-    """What each attacker shows. each: the confidence of every single bound. gaussian: also by Gaussian DP."""
+def judge(runs: Sequence[Run], delta: float, *, confidence: float, gaussian: bool) -> tuple[Shown, ...]:
+    """What each attacker shows, by both rules. All bounds together have the confidence given.
+
+    What may fail is shared unevenly, most of it for what can show most. gaussian: whether a bound by Gaussian DP is
+    one; otherwise it is an indication, for the same share as the counted one, and no part of what holds together.
+    """
     found = []
-    for view in VIEWS:
+    for view, part in zip(VIEWS, (_MOST, 1 - _MOST), strict=True):
+        level = (1 - confidence) * part
+        levels = ((1 - _MOST) * level, _MOST * level) if gaussian else (level, level)
         worlds = _worlds(runs, view)
         if worlds is None:
             found.append(Shown(view, "", {}, ()))
@@ -145,8 +179,8 @@ def judge(runs: Sequence[Run], delta: float, *, each: float, gaussian: bool) -> 
             scores = [world @ weights for world in judged]
         else:
             scores = [world[:, names.index(score)] for world in judged]
-        rules = [bounds.epsilon_lower_bound, *([bounds.gaussian_lower_bound] if gaussian else [])]
-        shown = tuple(rule(*scores, delta, each) for rule in rules)
+        rules = (bounds.epsilon_lower_bound, bounds.gaussian_lower_bound)
+        shown = tuple(rule(*scores, delta, 1 - share) for rule, share in zip(rules, levels, strict=True))
         found.append(Shown(view, score, {name: round(chance, 4) for name, chance in tried.items()}, shown))
     return tuple(found)
 

@@ -1,0 +1,87 @@
+"""The standard audit of a method: games with several canaries within a time, kept on disk as they go."""
+
+import time
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from understudy.auditing import games
+from understudy.auditing.bounds import shared_confidence
+from understudy.auditing.canaries import CANARIES
+from understudy.auditing.result import Audit
+from understudy.auditing.state import keeper, kept_runs, source_digest
+from understudy.errors import OptionError
+from understudy.privacy.certificate import current_versions
+from understudy.progress import Progress, silent
+from understudy.schema import Schema
+
+USUAL_CANARIES = ("duplicate", "outlier")
+
+
+def audit(
+    method: str,
+    schema: Schema | str | PathLike[str] | None = None,
+    *,
+    epsilon: float = 1.0,
+    delta: float | None = None,
+    minutes: float = 2.0,
+    canaries: Sequence[str] = USUAL_CANARIES,
+    workers: int = 2,
+    confidence: float = 0.95,
+    state: str | PathLike[str] | None = None,
+    options: Mapping[str, Any] | None = None,
+    progress: Progress = silent,
+) -> Audit:
+    """Plays distinguishing games against a method, and gives lower bounds on the epsilon that it really has.
+
+    schema: public columns to play on, with made-up rows; None takes three small columns. minutes: for all canaries
+    together, besides starting and compiling; runs that are in the `state` file count as time spent. workers: processes
+    side by side; 0 plays in this one. options: of the method, over settings that make fits short. All bounds of the
+    audit hold together with the given confidence.
+    """
+    schema = Schema.load(schema) if isinstance(schema, str | PathLike) else schema
+    path = None if state is None else Path(state)
+    if not minutes > 0:
+        raise OptionError(f"minutes must be above 0, got {minutes}")
+    if isinstance(workers, bool) or not isinstance(workers, int) or workers < 0:
+        raise OptionError(f"workers must be a whole number from 0, got {workers!r}")
+    if not canaries or len(set(canaries)) < len(canaries):
+        raise OptionError(f"canaries must be different names, at least one of {', '.join(CANARIES)}")
+    settings = [
+        games.make_setting(method, schema, epsilon, delta, canary=canary, options=options) for canary in canaries
+    ]
+    begin = time.monotonic()
+    each = 60 * minutes / len(settings)
+    share = shared_confidence(confidence, len(settings))
+    played = []
+    for number, setting in enumerate(settings):
+        pair = games.pair_of(setting)
+        kept = kept_runs(path, setting)
+        keep = keeper(path, setting)
+        made = [run for run, _ in kept]
+        spent = sum(seconds for _, seconds in kept) / max(workers, 1)
+        stage = f"playing {method} on {pair.words}"
+        since = None
+        if spent < each:
+            for run, seconds in games.runs_of(setting, pair, workers=workers):
+                made.append(run)
+                keep(run, seconds)
+                # The first run of a process compiles; the clock starts behind it.
+                since = time.monotonic() if since is None else since
+                done = (spent + time.monotonic() - since) / each
+                progress(stage, (number + min(done, 1.0)) / len(settings), f"{len(made):,} runs")
+                if done >= 1:
+                    break
+        seconds = spent + (time.monotonic() - since if since is not None else 0.0)
+        played.append(games.judged(setting, pair.words, made, seconds, confidence=share))
+    return Audit(
+        method=method,
+        epsilon=epsilon,
+        delta=settings[0].delta,
+        confidence=confidence,
+        games=tuple(played),
+        seconds=round(time.monotonic() - begin, 3),
+        versions=current_versions(),
+        source=source_digest(),
+    )
