@@ -12,12 +12,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from understudy.errors import BudgetError, OptionError, SchemaError
 from understudy.privacy import BoundedRange, Budget, Gaussian, Ledger, SelfComposed, Streams, epsilon, noise_multiplier
 from understudy.schema import Schema
 from understudy.synthesizers.api import fit
+from understudy.synthesizers.marginals import aim, mst
 from understudy.synthesizers.marginals import coded as coded_module
-from understudy.synthesizers.marginals import mst
 from understudy.synthesizers.marginals.coded import Coded
+from understudy.synthesizers.marginals.inference import independent_potentials
+from understudy.synthesizers.marginals.network import Network, model_cells
 from understudy.synthesizers.marginals.plan import Round
 from understudy.synthesizers.one_way import OneWay, fine_cells
 from understudy.table.table import Table
@@ -170,11 +173,24 @@ def test_planted_wrong_tables_are_caught(copy_of, logged, bug):
         check_tables(copy_of(coded_module, TABLE_BUGS[bug]), logged)
 
 
-# --- the choice of the tree ---
+# --- choices ---
 
 
-def check_tree(module: ModuleType, logged: Any) -> list[tuple[int, ...]]:
-    """Spanning, with log-chances that span at most epsilon for any neighbour and any earlier picks; charged first."""
+def choose_tree(module: ModuleType, table: Table, margins: str, streams: Streams, ledger: Ledger) -> list:
+    return module.choose_tree(table, released(margins), EDGES, 50, streams=streams, ledger=ledger)
+
+
+def choose_tables(module: ModuleType, table: Table, margins: str, streams: Streams, ledger: Ledger) -> list:
+    coded = released(margins)
+    network = Network.from_potentials(coded.sizes, independent_potentials(coded.counts()))
+    module.ROWS_TO_EXPECT = 200
+    limits = {"declared_rows": 50, "model_size": 10_000}
+    candidates = [*PAIRS, *TRIPLES]
+    return module.choose_tables(table, coded, network, candidates, [], EDGES, **limits, streams=streams, ledger=ledger)
+
+
+def check_choice(module: ModuleType, choose: Any, logged: Any) -> list[tuple[int, ...]]:
+    """Log-chances span at most epsilon for any neighbour and any earlier picks; all is charged, and charged first."""
 
     def rounds(rows: list[int], margins: str, picks: list[int]) -> list[SimpleNamespace]:
         calls: list[SimpleNamespace] = []
@@ -185,8 +201,7 @@ def check_tree(module: ModuleType, logged: Any) -> list[tuple[int, ...]]:
 
         original = module.select
         module.select = capture
-        streams, ledger = Streams.from_seed(0), Ledger(Budget(1e6, 1e-6))
-        module.choose_tree(table_of(rows), released(margins), EDGES, 50, streams=streams, ledger=ledger)
+        choose(module, table_of(rows), margins, Streams.from_seed(0), Ledger(Budget(1e6, 1e-6)))
         module.select = original
         return calls
 
@@ -194,21 +209,22 @@ def check_tree(module: ModuleType, logged: Any) -> list[tuple[int, ...]]:
         exponents = call.epsilon * call.scores / ((1 if call.monotone else 2) * call.sensitivity)
         return exponents - np.logaddexp.reduce(exponents)
 
-    for margins, base, first in itertools.product(MARGINS, bases(), (0, 4)):
+    for margins, base, first in itertools.product(MARGINS, bases()[1:], (0, 4)):
         before = rounds(base, margins, [first, 0, 0])
-        for row in range(len(ROWS)):
+        assert len(before) == 3
+        for row in range(0, len(ROWS), 3):
             for one, other in zip(before, rounds([*base, row], margins, [first, 0, 0]), strict=True):
                 assert np.ptp(chances(one) - chances(other)) <= EDGES.selection_epsilon + 1e-9
     streams, ledger, log = logged()
-    tree = module.choose_tree(table_of(range(24)), released("even"), EDGES, 50, streams=streams, ledger=ledger)
+    chosen = choose(module, table_of(range(24)), "even", streams, ledger)
     assert ledger.events == (SelfComposed(BoundedRange(0.8), 3),)
     assert log[0][0] == "charge"
-    assert [scale for what, scale, _ in log[1:] if what == "gumbel"] == [2 / 0.8] * 3
-    return tree
+    assert [entry[1] for entry in log if entry[0] == "gumbel"] == [2 / 0.8] * 3
+    return chosen
 
 
 def test_the_tree_spans_and_is_paid_for(copy_of, logged):
-    tree = check_tree(copy_of(mst), logged)
+    tree = check_choice(copy_of(mst), choose_tree, logged)
     reached = {0}
     for _ in tree:
         reached |= {c for edge in tree if reached & set(edge) for c in edge}
@@ -216,17 +232,56 @@ def test_the_tree_spans_and_is_paid_for(copy_of, logged):
     assert reached == {0, 1, 2, 3}
 
 
-TREE_BUGS = {
+def test_tables_are_picked_once_each_and_paid_for(copy_of, logged):
+    picked = check_choice(copy_of(aim), choose_tables, logged)
+    assert len(set(picked)) == len(picked) == 3
+
+
+CHOICE_BUGS = {
     "half the sensitivity": ("sensitivity=1.0,", "sensitivity=0.5,"),
     "taken for monotone": ("monotone=False,", "monotone=True,"),
-    "sharper than paid": ("epsilon=edges.selection_epsilon,", "epsilon=2 * edges.selection_epsilon,"),
 }
 
 
-@pytest.mark.parametrize("bug", TREE_BUGS)
-def test_planted_wrong_choices_are_caught(copy_of, logged, bug):
+@pytest.mark.parametrize("bug", CHOICE_BUGS)
+@pytest.mark.parametrize(("module", "choose"), [(mst, choose_tree), (aim, choose_tables)], ids=["mst", "aim"])
+def test_planted_wrong_choices_are_caught(copy_of, logged, module, choose, bug):
     with pytest.raises(AssertionError):
-        check_tree(copy_of(mst, TREE_BUGS[bug]), logged)
+        check_choice(copy_of(module, CHOICE_BUGS[bug]), choose, logged)
+
+
+@pytest.mark.parametrize(
+    ("module", "choose", "change"),
+    [
+        (mst, choose_tree, ("epsilon=edges.selection_epsilon,", "epsilon=2 * edges.selection_epsilon,")),
+        (mst, choose_tree, ("for _ in range(edges.picks):", "for _ in [*range(edges.picks), 9]:")),
+        (aim, choose_tables, ("epsilon=one.selection_epsilon,", "epsilon=2 * one.selection_epsilon,")),
+        (aim, choose_tables, ("range(min(one.picks, len(open_)))", "range(min(one.picks + 1, len(open_)))")),
+    ],
+)
+def test_picks_beyond_what_was_paid_are_refused(copy_of, logged, module, choose, change):
+    streams, ledger, _ = logged()
+    with pytest.raises((BudgetError, OptionError)):
+        choose(copy_of(module, change), table_of(range(24)), "even", streams, ledger)
+
+
+def test_a_model_stays_within_its_size():
+    coded = released("even")
+    network = Network.from_potentials(coded.sizes, independent_potentials(coded.counts()))
+    picked = aim.choose_tables(
+        table_of(range(24)),
+        coded,
+        network,
+        [*PAIRS, *TRIPLES],
+        [(0, 1)],
+        Round(picks=8, selection_epsilon=5.0, multiplier=1.0),
+        declared_rows=50,
+        model_size=20,
+        streams=Streams.from_seed(0),
+        ledger=Ledger(Budget(1e4, 1e-6)),
+    )
+    assert picked
+    assert model_cells(coded.sizes, [(0, 1), *picked]) <= 20 < model_cells(coded.sizes, PAIRS)
 
 
 def test_the_strongest_pairs_are_chosen_when_there_is_budget():
@@ -271,3 +326,57 @@ def test_the_certificate_of_mst_is_what_its_plan_says():
     assert 1 / math.sqrt(sum(parts)) == pytest.approx(3.7797, rel=1e-3)
     # All Gaussian, it would be exactly 3.7306; what the choice adds is small, and not free.
     assert noise_multiplier(Budget(1.0, 1e-5)) < 1 / math.sqrt(sum(parts)) < 1.02 * noise_multiplier(Budget(1.0, 1e-5))
+
+
+def test_the_certificate_of_aim_is_what_its_plan_says():
+    config = {"steps": 5, "rounds": 2, "tables": 3}
+    model = fit(frame_of(), SCHEMA, method="aim", epsilon=1.0, delta=1e-5, seed=1, **config)
+    plan = aim.plan_of(aim.Config(**config), SCHEMA, Budget(1.0, 1e-5))
+    assert [one.picks for one in plan.rounds] == [1, 2]
+    events = [Gaussian(plan.one_way_multiplier)]
+    for one in plan.rounds:
+        events += [SelfComposed(BoundedRange(one.selection_epsilon), one.picks), Gaussian(one.multiplier)]
+    assert [entry.event for entry in model.certificate.entries] == events
+    assert model.certificate.epsilon == pytest.approx(epsilon(events, 1e-5).value, rel=1e-9)
+    assert 0.999 < model.certificate.epsilon <= 1.0
+    # A table of the second round has half as much again of the budget as one of the first.
+    shares = [1 / one.multiplier**2 / one.picks for one in plan.rounds]
+    assert shares[1] == pytest.approx(1.5 * shares[0])
+
+
+# --- public refusals and odd tables ---
+
+
+@pytest.mark.parametrize("module", [mst, aim], ids=["mst", "aim"])
+def test_wide_tables_are_refused_from_public_facts(module):
+    columns = ", ".join(f"c{number}: {{kind: boolean}}" for number in range(module.MOST_COLUMNS + 1))
+    schema = Schema.loads(f"rows: 1000\ncolumns: {{{columns}}}")
+    with pytest.raises(SchemaError, match=f"{module.NAME} takes at most {module.MOST_COLUMNS} modelled columns"):
+        module.check(module.Config(), schema, Budget(1.0, 1e-6))
+
+
+@pytest.mark.parametrize("wrong", [{"bins": 1}, {"steps": 0}, {"one_way_share": 0.7}, {"selection_share": 0}])
+@pytest.mark.parametrize("module", [mst, aim], ids=["mst", "aim"])
+def test_wrong_options_are_refused(module, wrong):
+    with pytest.raises(OptionError, match=next(iter(wrong))):
+        module.Config(**wrong)
+
+
+@pytest.mark.parametrize("method", ["mst", "aim"])
+def test_thousands_of_values_are_pooled_and_dependence_is_kept(method):
+    values = [f"v{number}" for number in range(3000)]
+    schema = Schema.loads(
+        f"rows: 3000\ncolumns: {{town: {{kind: categorical, values: [{', '.join(values)}]}},"
+        " big: {kind: boolean}, year: {kind: integer, low: 0, high: 99}}"
+    )
+    rng = np.random.default_rng(0)
+    town = np.where(rng.random(3000) < 0.8, rng.integers(0, 4, 3000), rng.integers(0, 3000, 3000))
+    frame = pd.DataFrame({"town": [values[t] for t in town], "big": town < 2, "year": town % 100})
+    model = fit(frame, schema, method=method, epsilon=8.0, seed=0, steps=200)
+    rows = model.sample(2000, seed=0)
+    assert rows.loc[rows["town"] == "v1", "big"].mean() > 0.9
+    assert rows.loc[rows["town"] == "v3", "big"].mean() < 0.1
+    only = model.sample(500, where={"big": True, "year": (0, 3)}, seed=0)
+    assert only["big"].all()
+    assert only["year"].between(0, 3).all()
+    assert only["town"].isin(["v0", "v1"]).mean() > 0.8

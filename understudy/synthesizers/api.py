@@ -32,6 +32,7 @@ METHODS = {
     "mixture": "understudy.synthesizers.mixture.method",
     "independent": "understudy.synthesizers.independent",
     "mst": "understudy.synthesizers.marginals.mst",
+    "aim": "understudy.synthesizers.marginals.aim",
     "dp-auto-gan": "understudy.synthesizers.dp_auto_gan",
     "dp-wgan": "understudy.synthesizers.dp_wgan",
     "dp-vae": "understudy.synthesizers.dp_vae",

@@ -36,12 +36,13 @@ def families_of(sizes: Sequence[int], sets: Iterable[Columns]) -> tuple[Family, 
     >>> families_of([2, 9, 3], [(0, 1), (1, 2)])
     (Family(column=2, parents=()), Family(column=1, parents=(2,)), Family(column=0, parents=(1,)))
     """
-    near: dict[int, set[int]] = {column: set() for column in range(len(sizes))}
+    near: dict[int, set[int]] = {}
     for members in sets:
         for column in members:
-            near[column] |= set(members) - {column}
+            near.setdefault(column, set()).update(members)
+            near[column].discard(column)
     cells = {column: _cells(sizes, column, near[column]) for column in near}
-    eliminated: list[tuple[int, set[int]]] = []
+    eliminated: list[tuple[int, set[int]]] = [(column, set()) for column in range(len(sizes)) if column not in near]
     while near:
         column = min(cells, key=lambda c: (cells[c], c))
         neighbours = near.pop(column)
