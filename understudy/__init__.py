@@ -10,6 +10,8 @@ from understudy.errors import UnderstudyError
 from understudy.schema import Schema
 
 if TYPE_CHECKING:
+    from understudy.auditing.audit import audit
+    from understudy.auditing.result import Audit
     from understudy.boosting.method import boost
     from understudy.comparison.choice import choose
     from understudy.comparison.result import Comparison
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "Audit",
     "Budget",
     "BudgetFile",
     "Certificate",
@@ -33,6 +36,7 @@ __all__ = [
     "Schema",
     "Table",
     "UnderstudyError",
+    "audit",
     "boost",
     "choose",
     "compare",
@@ -44,11 +48,13 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Audit": "understudy.auditing.result",
     "Budget": "understudy.privacy",
     "BudgetFile": "understudy.privacy.budget_file",
     "Certificate": "understudy.privacy.certificate",
     "Comparison": "understudy.comparison.result",
     "Model": "understudy.synthesizers.api",
+    "audit": "understudy.auditing.audit",
     "boost": "understudy.boosting.method",
     "choose": "understudy.comparison.choice",
     "compare": "understudy.comparison.runs",

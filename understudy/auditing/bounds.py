@@ -68,13 +68,15 @@ def epsilon_lower_bound(
     level = _level(delta, confidence) / 2
     chosen, counted = _split(scores_with, scores_without)
     threshold, above, adding = _choose(
-        chosen, lambda p, q, n, m: _log_ratio(_least(p, n, level), _most(q, m, level), delta), both_directions=True
+        chosen,
+        lambda p, q, n, m: _log_ratio(least_rate(p, n, level), most_rate(q, m, level), delta),
+        both_directions=True,
     )
     hits, alarms = _positives(counted, threshold, above)
     n, m = len(counted[0]), len(counted[1])
     if not adding:
         hits, alarms, n, m = alarms, hits, m, n
-    found = _log_ratio(_least(hits, n, level), _most(alarms, m, level), delta)
+    found = _log_ratio(least_rate(hits, n, level), most_rate(alarms, m, level), delta)
     sizes = (len(counted[0]), len(counted[1]))
     ceiling = largest_bound(*sizes, delta, confidence)
     # Where removal is what betrays the row, the event is the guess "without": told as the other side of the threshold.
@@ -117,12 +119,12 @@ def _paired_mu(scores_with: ArrayLike, scores_without: ArrayLike, level: float) 
     # Ties are decided by coins that know nothing of the scores.
     coins = np.random.default_rng(pairs).random(pairs) < 0.5
     wins = int(np.where(first == second, coins, first > second).sum())
-    return _mu_of_chance(float(_least(wins, pairs, level)))
+    return _mu_of_chance(float(least_rate(wins, pairs, level)))
 
 
 def _threshold_mu(chosen, counted, level: float) -> float:
     def separation(hits: NDArray, alarms: NDArray, n: int, m: int) -> NDArray:
-        return _mu(_most(alarms, m, level), _most(n - hits, n, level))
+        return _mu(most_rate(alarms, m, level), most_rate(n - hits, n, level))
 
     threshold, above, _ = _choose(chosen, separation, both_directions=False)
     hits, alarms = _positives(counted, threshold, above)
@@ -194,10 +196,10 @@ def largest_bound(
     if rule == GAUSSIAN:
         pairs = min(runs_with, runs_without)
         sizes = [runs - -(-runs // CHOOSING) for runs in (runs_with, runs_without)]
-        wrong = [float(_most(0, size, (1 - _PAIRED) * level / 2)) for size in sizes]
-        by_pairs = _mu_of_chance(float(_least(pairs, pairs, _PAIRED * level)))
+        wrong = [float(most_rate(0, size, (1 - _PAIRED) * level / 2)) for size in sizes]
+        by_pairs = _mu_of_chance(float(least_rate(pairs, pairs, _PAIRED * level)))
         return _epsilon_of(max(by_pairs, float(_mu(*wrong))), delta)
-    wrong = (float(_most(0, runs_with, level / 2)), float(_most(0, runs_without, level / 2)))
+    wrong = (float(most_rate(0, runs_with, level / 2)), float(most_rate(0, runs_without, level / 2)))
     return max(0.0, *(float(_log_ratio(1 - miss, alarm, delta)) for miss, alarm in (wrong, wrong[::-1])))
 
 
@@ -276,15 +278,21 @@ def _positives(worlds, threshold, above: bool) -> tuple[NDArray, NDArray]:
     return counts[0], counts[1]
 
 
-def _least(hits, runs: int, level: float):
+def least_rate(hits, runs: int, level: float):
+    """Clopper and Pearson's lower bound on a rate that was seen `hits` times in so many runs; wrong with chance `level`.
+
+    >>> float(least_rate(0, 10, 0.05)), round(float(least_rate(10, 10, 0.05)), 3)
+    (0.0, 0.741)
+    """
     from scipy.stats import beta
 
     hits = np.asarray(hits)
     return np.where(hits > 0, beta.ppf(level, np.maximum(hits, 1), runs - np.maximum(hits, 1) + 1), 0.0)
 
 
-def _most(hits, runs: int, level: float):
-    return 1.0 - _least(runs - np.asarray(hits), runs, level)
+def most_rate(hits, runs: int, level: float):
+    """The upper bound, likewise."""
+    return 1.0 - least_rate(runs - np.asarray(hits), runs, level)
 
 
 def _log_ratio(rate, other, delta: float):

@@ -61,7 +61,7 @@ class Audit:
         if not self.holds:
             return (
                 f"The claim is refuted: {many} show that epsilon is at least {_down(self.lower_bound)} at delta "
-                f"{self.delta:g}, above the claimed {self.epsilon:g} ({self.confidence:.0%} confidence). Release nothing."
+                f"{self.delta:g}, above the claimed {self.epsilon:g} ({self.confidence:.0%} confidence)."
             )
         if self.lower_bound > 0:
             shown = f"{many} show that epsilon is at least {_down(self.lower_bound)}"

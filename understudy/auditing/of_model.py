@@ -1,0 +1,146 @@
+"""A check of one model against the table that it was fitted to: its certificate, the table, and who was in it.
+
+One model is one run: nothing about epsilon follows from it but that the certificate agrees with itself. What can be
+seen is whether rows of the table look more familiar to the model than rows that it never met. All of it is computed
+from private rows, and is for the steward alone.
+"""
+
+import zipfile
+from contextlib import suppress
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from understudy.auditing.bounds import least_rate, most_rate
+from understudy.errors import ModelFileError, SchemaError, UnderstudyError
+from understudy.privacy.certificate import Finding
+from understudy.privacy.events import Gaussian
+from understudy.synthesizers import model_file
+from understudy.synthesizers.api import Model, load
+from understudy.table.cells import cells_of
+from understudy.table.read import read_table
+from understudy.table.table import Table
+
+MOST_ROWS = 5_000
+FEWEST_ROWS = 30
+_ROWS_PER_BLOCK = 1 << 16
+_CERTIFICATE = "certificate.json"
+
+
+@dataclass(frozen=True)
+class Membership:
+    """How often the model finds a row of the table likelier than one that it never met; 0.5 is guessing.
+
+    low, high: the interval that holds the chance with this confidence.
+    """
+
+    pairs: int
+    chance: float
+    low: float
+    high: float
+    confidence: float
+
+
+@dataclass(frozen=True)
+class ModelAudit:
+    """What was found about one model. recognised: None where nothing that was released can be compared."""
+
+    method: str
+    epsilon: float
+    delta: float
+    findings: tuple[Finding, ...]
+    recognised: bool | None
+    table: str
+    membership: Membership | None
+    no_membership: str
+
+    @property
+    def holds(self) -> bool:
+        return all(finding.ok for finding in self.findings)
+
+
+def load_certified(path: str | PathLike[str]) -> Model:
+    """The model; one whose certificate was left out is refused in these words."""
+    with suppress(OSError, zipfile.BadZipFile), zipfile.ZipFile(path) as archive:
+        if "model.json" in archive.namelist() and _CERTIFICATE not in archive.namelist():
+            raise ModelFileError(
+                f"model {str(path)!r}: it has no certificate, so it claims nothing that could be audited; ask for the "
+                "file as `understudy fit` wrote it"
+            )
+    return load(path)
+
+
+def audit_model(model: Model, source: Any, *, holdout: Any = None, confidence: float = 0.95) -> ModelAudit:
+    """Checks the certificate, that the table is the model's, and tries to tell its rows from `holdout` rows."""
+    table, fresh = (_read(model, given) for given in (source, holdout))
+    arrays = model_file.certified_arrays(model.released.arrays(), model.released.facts(), model.config)
+    findings = model.certificate.check(arrays=arrays, schema_digest=model.schema.digest())
+    recognised, words = _recognise(model, table)
+    membership, why = _membership(model, table, fresh, confidence)
+    certificate = model.certificate
+    return ModelAudit(
+        model.method, certificate.epsilon, certificate.delta, tuple(findings), recognised, words, membership, why
+    )
+
+
+def _read(model: Model, given: Any) -> Table | None:
+    if isinstance(given, Table) and given.schema.digest() != model.schema.digest():
+        raise SchemaError("the table was read with another schema than the model's; read it again with `model.schema`")
+    return given if given is None or isinstance(given, Table) else read_table(given, model.schema)
+
+
+def _recognise(model: Model, table: Table) -> tuple[bool | None, str]:
+    """Whether the released one-way tables look like this table's, within several times what the noise does to them."""
+    arrays = model.released.arrays()
+    first = model.certificate.entries[0].event if model.certificate.entries else None
+    modelled = model.schema.modelled
+    noise = first.noise_multiplier * np.sqrt(len(modelled)) if isinstance(first, Gaussian) else None
+    if noise is None or not modelled or any(f"fine.{number}" not in arrays for number in range(len(modelled))):
+        return None, (
+            "whether this is the table that the model was fitted to cannot be seen: nothing was released that could "
+            "be compared with it (a certificate names no table, since that would tell about its rows)"
+        )
+    furthest, name = -np.inf, ""
+    for number, (column, facts) in enumerate(modelled.items()):
+        cells = cells_of(facts)
+        counts = np.zeros(cells.count)
+        for block in table.blocks(_ROWS_PER_BLOCK):
+            counts += np.bincount(cells.index(block[column]), minlength=cells.count)
+        released = arrays[f"fine.{number}"]
+        # Groups of cells, since smoothing moves counts between neighbours; noise of a group grows by the root.
+        groups = np.array_split(np.arange(cells.count), min(cells.count, 8))
+        off = [
+            abs(released[group].sum() - counts[group].sum()) - 8 * noise * np.sqrt(len(group)) - 0.05 * table.rows
+            for group in groups
+        ]
+        if max(off) > furthest:
+            furthest, name = max(off), column
+    if furthest > 0:
+        return False, (
+            f"this is hardly the table that the model was fitted to: column {name!r} is further from what was "
+            "released than noise explains (or rows were changed since)"
+        )
+    return True, "the released counts are those of a table like this one (which does not prove that it is this one)"
+
+
+def _membership(model: Model, table: Table, fresh: Table | None, confidence: float) -> tuple[Membership | None, str]:
+    if fresh is None:
+        return None, "not tried: no rows were given that the model never met (--holdout)"
+    pairs = min(table.rows, fresh.rows, MOST_ROWS)
+    if pairs < FEWEST_ROWS:
+        return None, f"not tried: at least {FEWEST_ROWS} rows of either kind are needed"
+    rng = np.random.default_rng(0)
+    try:
+        members, others = (_familiar(model, rows, rng.permutation(rows.rows)[:pairs]) for rows in (table, fresh))
+    except (UnderstudyError, NotImplementedError, AttributeError):
+        return None, f"not tried: models of {model.method} give no probabilities of rows"
+    wins = int(np.where(members == others, rng.random(pairs) < 0.5, members > others).sum())
+    level = (1 - confidence) / 2
+    low, high = float(least_rate(wins, pairs, level)), float(most_rate(wins, pairs, level))
+    return Membership(pairs, wins / pairs, low, high, confidence), ""
+
+
+def _familiar(model: Model, table: Table, chosen: np.ndarray) -> np.ndarray:
+    return np.asarray(model.released.log_prob({name: table.codes(name)[chosen] for name in model.schema.modelled}))
