@@ -7,7 +7,7 @@ import sys
 
 STEPS = (
     "bench.peers.install",
-    "bench.foundation",
+    "bench.peers",
     "bench.auto",
     "bench.speed.rows",
     "bench.speed.dpsgd",

@@ -4,7 +4,7 @@ Peers pin old versions of what we use, so they never share our environment. Requ
 order: what a later package would otherwise pull in another build (torch) comes first.
 
 Looked at and left out: mbi (Private-PGM) has on the package index the inference alone, without the mechanisms MST and
-AIM; dpmm and smartnoise-synth each run theirs on it.
+AIM; dpmm and smartnoise-synth each run theirs on it, and so do we.
 """
 
 from __future__ import annotations

@@ -8,10 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bench import foundation
-from bench.cells import Method, Record, read_made, run_cell
+from bench.cells import ROOT, Method, Record, read_made, run_cell
 from bench.datasets import Dataset
-from bench.peers import common
+from bench.peers import common, comparison
 from bench.peers.domain import domain, plain, public_edges
 from bench.referee import judge
 from understudy import Schema
@@ -116,7 +115,7 @@ def data(schema, tmp_path):
 @pytest.fixture
 def stand_in(tmp_path, monkeypatch):
     script = tmp_path / "stand_in.py"
-    script.write_text(STAND_IN.format(peers=str(foundation.ROOT / "bench" / "peers")))
+    script.write_text(STAND_IN.format(peers=str(ROOT / "bench" / "peers")))
     monkeypatch.setattr(Method, "command", lambda self: [sys.executable, str(script)])
     return lambda argument: Method(argument, "stand-in", argument)
 
@@ -137,7 +136,7 @@ def test_peak_memory_is_the_programs_own():
     """A child of a large process must not be charged for its parent."""
     ballast = np.ones(60_000_000)  # 480 MB
     command = [sys.executable, "-c", "import common; print(common.peak_mib())"]
-    done = subprocess.run(command, cwd=foundation.ROOT / "bench" / "peers", capture_output=True, text=True, check=True)
+    done = subprocess.run(command, cwd=ROOT / "bench" / "peers", capture_output=True, text=True, check=True)
     assert 20 < float(done.stdout) < 400 < ballast.nbytes / 2**20
 
 
@@ -156,41 +155,46 @@ def test_cells_are_kept_and_not_run_again(tmp_path, monkeypatch):
         status = "not done within 15 minutes" if method.name == "slow" else "ok"
         return {"status": status, **({"tvd2": 0.1 + seed} if status == "ok" else {})}
 
-    monkeypatch.setattr(foundation, "run_cell", fake)
-    monkeypatch.setattr(foundation, "load", lambda name: None)
-    monkeypatch.setattr(foundation, "version", lambda runner: "v1")
+    monkeypatch.setattr(comparison, "run_cell", fake)
+    monkeypatch.setattr(comparison, "load", lambda name: None)
+    monkeypatch.setattr(comparison, "version", lambda runner: "v1")
     methods = (Method("quick", "ours", "q"), Method("slow", "ours", "s"))
     for _ in range(2):
-        cells = foundation.run(("adult",), methods, (0, 1, 2), Record(tmp_path / "cells.jsonl"))
+        cells = comparison.run(("adult",), methods, (0, 1, 2), Record(tmp_path / "cells.jsonl"))
     assert calls == [("quick", 0), ("quick", 1), ("quick", 2), ("slow", 0)]
-    quick, slow = foundation.summarise(cells)
+    quick, slow = comparison.summarise(cells)
     assert quick["tvd2"] == {"mean": pytest.approx(1.1), "spread": pytest.approx(1.0)}
     assert (slow["seeds"], slow["problems"]) == (0, ["not done within 15 minutes"])
-    monkeypatch.setattr(foundation, "version", lambda runner: "v2")
-    foundation.run(("adult",), methods[:1], (0,), Record(tmp_path / "cells.jsonl"))
+    monkeypatch.setattr(comparison, "version", lambda runner: "v2")
+    comparison.run(("adult",), methods[:1], (0,), Record(tmp_path / "cells.jsonl"))
     assert calls[-1] == ("quick", 0)
     assert len(calls) == 5
 
 
 def test_markdown_has_a_line_for_every_method_and_problem():
-    rows = foundation.summarise(
+    rows = comparison.summarise(
         [
             {"key": {"dataset": "d", "method": "m"}, "status": "ok", "tvd2": 0.25, "tvd2_real": 0.01, "peak_mib": 99.0},
             {"key": {"dataset": "d", "method": "p"}, "status": "not done within 15 minutes"},
         ]
     )
     facts = {
+        "title": "Some methods",
+        "seeds": 2,
+        "use": {"p": "as its page says"},
         "date": "2024-01-01",
         "python": "3.11",
         "cores": 2,
         "datasets": {"d": {"rows": 10, "columns": 2, "note": "n", "confirmed": ["high of x"]}},
         "packages": {"ours": ["understudy==0.1.0"]},
     }
-    text = foundation.markdown(rows, facts)
+    text = comparison.markdown(rows, facts)
     assert "| m (1 seed) | 0.250 ± 0.000 |" in text
     assert "| p | not done within 15 minutes |" in text
     assert "| real rows | 0.010 |" in text
     assert "high of x" in text
+    assert text.startswith("# Some methods, 2024-01-01")
+    assert "- **p**: as its page says" in text
 
 
 def test_made_rows_are_read_in_the_judged_form(schema, tmp_path):
