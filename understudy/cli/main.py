@@ -5,10 +5,12 @@ from typing import Annotated
 import typer
 
 from understudy import __version__
+from understudy.cli.audit import audit
 from understudy.cli.boost import boost
 from understudy.cli.check import check
 from understudy.cli.compare import compare
 from understudy.cli.confirm import confirm
+from understudy.cli.conform import conform
 from understudy.cli.demo import demo
 from understudy.cli.draft import draft
 from understudy.cli.evaluate import evaluate
@@ -44,6 +46,8 @@ COMMANDS = {
     evaluate: "compare synthetic rows with real ones",
     report: "one page about synthetic rows, to read or print",
     compare: "which method to take, and at which epsilon",
+    conform: "check a method against its contract, for whoever writes one",
+    audit: "try to break a guarantee",
     demo: "everything once, on a made-up table",
 }
 for command, summary in COMMANDS.items():
