@@ -22,6 +22,7 @@ from understudy.synthesizers.api import METHODS, Model, choose_method, fit, load
 from understudy.synthesizers.rules_held import draw_rows
 from understudy.table.check import check_table
 from understudy.table.codec import codec
+from understudy.table.frame import frame, write_frame
 from understudy.table.read import read_table
 
 SCHEMA = Schema.loads("""
@@ -393,6 +394,24 @@ def test_a_condition_on_a_determined_column_is_put_to_the_model_as_one_on_those_
     assert asked[1] == {"sick": True}  # what the model cannot give is mended
     assert SCHEMA.ruleset().all_held(codes).all()
     assert set(codes["years"].tolist()) <= {10, 16}
+
+
+@pytest.mark.parametrize("facts", ["", ", dtype: float32"])
+def test_rows_in_a_file_hold_the_rules_too(tmp_path, facts):
+    """Single precision has short texts: 0.70000005 and 0.7 must not become equal on the way."""
+    schema = Schema.loads(f"""
+columns: {{a: {{kind: real, low: 0, high: 1{facts}}}, b: {{kind: real, low: 0, high: 1, resolution: 0.1}}}}
+rules: [{{column: a, below: b}}]
+""")
+    tenths = (np.arange(1, 11) / 10).astype(np.float32)  # some a little below the tenth, some above
+    made = {"a": np.concatenate([tenths, np.nextafter(tenths, np.float32(0))])}
+    made["b"] = np.tile(np.arange(1, 11, dtype=np.uint8), 2)
+    rows = frame(schema, draw_rows(schema, lambda *_: made, 20, np.random.default_rng(0), rounds=0))
+    write_frame(rows, schema, tmp_path / "rows.csv")
+    read = pd.read_csv(tmp_path / "rows.csv")
+    assert (read.a < read.b).all()
+    assert (read.a > read.b - 1e-6).sum() >= 10  # as near as single precision comes
+    pd.testing.assert_frame_equal(read, rows.astype(float))
 
 
 def test_without_rules_a_draw_is_the_methods_own():

@@ -6,6 +6,7 @@ Codes are numbered as `table/codec.py` does; numbers are compared as a reader of
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -111,6 +112,10 @@ class Axis:
             high = np.where(open_ & ~below, middle, high)
         return low
 
+    @cached_property
+    def _by_key(self) -> dict[Any, int]:
+        return {value_key(value): code for code, value in enumerate(self.column.values)}
+
     def place(self, value: Any) -> Any:
         """The code of a declared value; None is missing. ValueError says what is wrong with it."""
         column = self.column
@@ -124,10 +129,9 @@ class Axis:
                 raise ValueError(f"must be true or false, got {shown(value)}")
             return truth
         if isinstance(column, Categorical):
-            keys = [value_key(declared) for declared in column.values]
-            if value_key(value) not in keys:
+            if value_key(value) not in self._by_key:
                 raise ValueError(f"has no value {shown(value)}; add it to values, or mend the rule")
-            return keys.index(value_key(value))
+            return self._by_key[value_key(value)]
         number = self._number(value)
         if self.size is None:
             if not column.low <= number <= column.high:

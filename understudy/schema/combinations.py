@@ -61,13 +61,19 @@ class Parts:
     def inside(self, runs: Iterable[Run]) -> np.ndarray:
         """Which parts lie in one of the runs, whose ends are ends of parts."""
         found = np.zeros(self.count, dtype=bool)
-        for first, last in runs:
-            if self.axis.absent(self.axis.plain([first]))[0]:
-                found[self.values] = True
-                continue
-            a, b = self.axis.plain([first, last])
-            found[np.searchsorted(self.starts, a) : np.searchsorted(self.starts, b, side="right")] = True
+        for run in runs:
+            found[self.covered(run)] = True
         return found
+
+    def covered(self, run: Run) -> slice:
+        """The parts of one run, whose ends are ends of parts."""
+        first, last = run
+        if first != first or first == self.axis.size:
+            return slice(self.values, self.values + 1)
+        kind = self.starts.dtype.type
+        return slice(
+            int(np.searchsorted(self.starts, kind(first))), int(np.searchsorted(self.starts, kind(last), side="right"))
+        )
 
     def told(self, part: int) -> str:
         """A part in words, for messages."""
@@ -138,7 +144,7 @@ def table_of(number: int, rule: Combinations | Dependence, axes: dict[str, Axis]
         raise ValueError(
             f"has more than {MOST_COMBINATIONS:,} combinations to tell apart; use ranges, or fewer columns"
         )
-    inside = [tuple(np.flatnonzero(part.inside(runs)) for part, runs in zip(parts, row, strict=True)) for row in read]
+    inside = [tuple(_places(part, runs) for part, runs in zip(parts, row, strict=True)) for row in read]
     if isinstance(rule, Dependence):
         return _dependence(number, columns, parts, inside, [row[-1][0][0] for row in read])
     never = rule.never is not None
@@ -148,6 +154,11 @@ def table_of(number: int, rule: Combinations | Dependence, axes: dict[str, Axis]
     if not allowed.any():
         raise ValueError("never names every combination, so that no row could exist; take some out")
     return Table(number, columns, parts, allowed)
+
+
+def _places(parts: Parts, runs: Sequence[Run]) -> np.ndarray:
+    covered = [parts.covered(run) for run in runs]
+    return np.concatenate([np.arange(part.start, part.stop) for part in covered])
 
 
 def _read(name: str, axis: Axis, entry: Any) -> list[Run]:

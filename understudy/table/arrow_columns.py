@@ -8,8 +8,11 @@ from understudy.errors import DataError
 from understudy.schema import Categorical, Column, Datetime, Id, Integer, Real
 
 
-def arrow_column(series: pd.Series, column: Column, *, as_text: bool) -> pa.Array:
-    """A column as plain Arrow values: the type comes from the schema, so that every part of a file has the same."""
+def arrow_column(series: pd.Series, column: Column, *, as_text: bool, exact: bool = False) -> pa.Array:
+    """A column as plain Arrow values: the type comes from the schema, so that every part of a file has the same.
+
+    exact: with all digits also as text, where shorter ones could break a rule between columns.
+    """
     if isinstance(column, Categorical):
         return _plain_values(series, column)
     if isinstance(column, Datetime):
@@ -17,6 +20,8 @@ def arrow_column(series: pd.Series, column: Column, *, as_text: bool) -> pa.Arra
             return pa.array(series.dt.strftime(column.format), from_pandas=True, type=pa.string())
         times = pa.array(series, from_pandas=True).cast(pa.timestamp("s"))
         return times.cast(pa.date32()) if column.resolution == "day" else times
+    if isinstance(column, Real) and as_text and exact:
+        return pa.array(series, from_pandas=True, type=pa.float64())
     if isinstance(column, Real) and column.resolution is None and as_text:
         return pa.array(series, from_pandas=True, type=pa.float32())  # no more digits than the codes hold
     if isinstance(column, Real):

@@ -94,9 +94,15 @@ def output_kind(path: str | os.PathLike[str], schema: Schema) -> str:
 
 def _parts(table: pd.DataFrame, schema: Schema, *, as_text: bool) -> Iterator[pa.Table]:
     columns = {name: schema.columns[name] for name in table.columns}
+    ruled = {name for rule in schema.rules for name in rule.involved}
     for first in range(0, max(len(table), 1), ROWS_PER_PART):
         part = table.iloc[first : first + ROWS_PER_PART]
-        yield pa.table({name: arrow_column(part[name], column, as_text=as_text) for name, column in columns.items()})
+        yield pa.table(
+            {
+                name: arrow_column(part[name], column, as_text=as_text, exact=name in ruled)
+                for name, column in columns.items()
+            }
+        )
 
 
 def _write_parquet(table: pd.DataFrame, schema: Schema, file: IO[bytes]) -> None:
