@@ -12,6 +12,7 @@ from understudy.privacy import Gaussian, PoissonSampled, SelfComposed, Streams
 from understudy.progress import silent
 from understudy.training import dpsgd, ghost, loop, nets
 from understudy.training.dpsgd import DpSgd
+from understudy.training.probe import canary_sums
 
 NET = nets.Net.of([5, 4, 3, 1])
 SPLIT = (nets.Net.of([5, 4, 2], hidden="tanh"), nets.Net.of([2, 4, 5], hidden="relu"))
@@ -255,29 +256,6 @@ def check_event() -> None:
     )
 
 
-def canary_scores(plan: DpSgd, *, with_canary: bool, seed: int) -> np.ndarray:
-    """One noisy sum a step, along the canary's direction, in units of the clip norm."""
-    codes = np.zeros((16, 1), dtype=np.uint8)
-    if with_canary:
-        codes = np.concatenate([codes, [[1]]]).astype(np.uint8)
-    state = {"step": jnp.zeros((), dtype=jnp.int32), "sums": jnp.zeros((plan.steps,))}
-    done = loop.run(plan, canary_step, state, codes, streams=Streams.from_seed(seed), progress=silent, stage="audit")
-    return np.asarray(done["sums"], dtype=np.float64) * plan.expected_batch / plan.clip
-
-
-def canary_step(numbers, state, codes, present, noise_key, key):
-    rows = codes.astype(jnp.float32)
-    layer = {"0": {"w": jnp.zeros((1, 1)), "b": jnp.zeros(1)}}
-
-    def loss(params, rows, tap):
-        # Only the canary (code 1) has a gradient, far above the clip norm; half of its square is the bias's.
-        return 50.0 * rows[:, 0] * tap("0", rows, rows @ params["0"]["w"] + params["0"]["b"])[:, 0]
-
-    noisy = numbers.noisy_mean(ghost.clipped_sum(loss, layer, rows, present, clip=numbers.clip), noise_key)["0"]
-    along = (noisy["w"][0, 0] + noisy["b"][0]) / jnp.sqrt(2.0)
-    return {"step": state["step"] + 1, "sums": state["sums"].at[state["step"]].set(along)}
-
-
 def audit(plan: DpSgd, *, run: int, delta: float) -> tuple[float, float]:
     """(lower bound on epsilon, claimed epsilon) for `run` steps: the plan's steps are many such runs in a row.
 
@@ -288,7 +266,7 @@ def audit(plan: DpSgd, *, run: int, delta: float) -> tuple[float, float]:
     z = plan.noise_multiplier
 
     def statistic(seed: int, with_canary: bool) -> np.ndarray:
-        sums = canary_scores(plan, with_canary=with_canary, seed=seed)
+        sums = canary_sums(plan, with_canary=with_canary, streams=Streams.from_seed(seed))
         ratio = np.log1p(plan.rate * np.expm1((2 * sums - 1) / (2 * z**2)))
         return ratio[: len(ratio) // run * run].reshape(-1, run).sum(axis=1)
 

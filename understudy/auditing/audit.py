@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from understudy.auditing import games
-from understudy.auditing.bounds import shared_confidence
 from understudy.auditing.canaries import CANARIES
+from understudy.auditing.mechanisms import mechanisms_of, play_mechanism
 from understudy.auditing.result import Audit
 from understudy.auditing.state import keeper, kept_runs, source_digest
 from understudy.errors import OptionError
@@ -16,6 +16,7 @@ from understudy.privacy.certificate import current_versions
 from understudy.progress import Progress, silent
 from understudy.schema import Schema
 
+STEPS_SHARE = 0.2  # of what may fail, for games against single mechanisms
 USUAL_CANARIES = ("duplicate", "outlier")
 
 
@@ -37,8 +38,9 @@ def audit(
 
     schema: public columns to play on, with made-up rows; None takes three small columns. minutes: for all canaries
     together, besides starting and compiling; runs that are in the `state` file count as time spent. workers: processes
-    side by side; 0 plays in this one. options: of the method, over settings that make fits short. All bounds of the
-    audit hold together with the given confidence.
+    side by side; 0 plays in this one. options: of the method, over settings that make fits short. The mechanisms that
+    the method's events name are played one by one as well. All bounds of the audit hold together with the given
+    confidence.
     """
     schema = Schema.load(schema) if isinstance(schema, str | PathLike) else schema
     path = None if state is None else Path(state)
@@ -53,7 +55,8 @@ def audit(
     ]
     begin = time.monotonic()
     each = 60 * minutes / len(settings)
-    share = shared_confidence(confidence, len(settings))
+    share = 1 - (1 - confidence) * (1 - STEPS_SHARE) / len(settings)
+    events = games.events_of(settings[0])
     played = []
     for number, setting in enumerate(settings):
         pair = games.pair_of(setting)
@@ -74,13 +77,18 @@ def audit(
                 if done >= 1:
                     break
         seconds = spent + (time.monotonic() - since if since is not None else 0.0)
-        played.append(games.judged(setting, pair.words, made, seconds, confidence=share))
+        played.append(games.judged(setting, pair.words, made, seconds, events, confidence=share))
+    progress("playing the mechanisms behind it", 1.0)
+    names = mechanisms_of(events)
+    alone = 1 - (1 - confidence) * STEPS_SHARE / max(len(names), 1)
+    steps = tuple(play_mechanism(name, epsilon, confidence=alone) for name in names)
     return Audit(
-        method=method,
+        method=settings[0].method,
         epsilon=epsilon,
         delta=settings[0].delta,
         confidence=confidence,
         games=tuple(played),
+        steps=steps,
         seconds=round(time.monotonic() - begin, 3),
         versions=current_versions(),
         source=source_digest(),

@@ -279,7 +279,7 @@ def _positives(worlds, threshold, above: bool) -> tuple[NDArray, NDArray]:
 
 
 def least_rate(hits, runs: int, level: float):
-    """Clopper and Pearson's lower bound on a rate that was seen `hits` times in so many runs; wrong with chance `level`.
+    """Clopper and Pearson's lower bound on a rate, seen `hits` times in so many runs; wrong with chance `level`.
 
     >>> float(least_rate(0, 10, 0.05)), round(float(least_rate(10, 10, 0.05)), 3)
     (0.0, 0.741)

@@ -8,7 +8,7 @@ import dataclasses
 import math
 import time
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -19,10 +19,18 @@ from understudy.auditing import scores
 from understudy.auditing.canaries import Pair, pair_from_schema, pair_from_table
 from understudy.auditing.scores import Run, Shown
 from understudy.errors import OptionError, SchemaError
-from understudy.privacy import Budget, default_delta, noise_multiplier
+from understudy.privacy import Budget, Event, default_delta, noise_multiplier
 from understudy.progress import Progress, silent
 from understudy.schema import Schema
-from understudy.synthesizers.api import Model, check_confirmed, check_plan, fit, make_config, method_module
+from understudy.synthesizers.api import (
+    Model,
+    check_confirmed,
+    check_plan,
+    choose_method,
+    fit,
+    make_config,
+    method_module,
+)
 from understudy.table.cells import cells_of
 from understudy.table.table import Table
 
@@ -136,12 +144,15 @@ def play(
         progress(f"playing {setting.method} on {pair.words}", min(share, 1.0), f"{len(made)} runs")
         if share >= 1:
             break
-    return judged(setting, pair.words, made, time.monotonic() - begin, confidence=confidence)
+    seconds = time.monotonic() - begin
+    return judged(setting, pair.words, made, seconds, events_of(setting), confidence=confidence)
 
 
-def judged(setting: Setting, words: str, made: list[Run], seconds: float, *, confidence: float) -> Game:
-    """The game's outcome; all of its bounds hold together."""
-    gaussian = is_gaussian(setting)
+def judged(
+    setting: Setting, words: str, made: list[Run], seconds: float, events: Sequence[Event], *, confidence: float
+) -> Game:
+    """The game's outcome, for a method that charges these events; all of its bounds hold together."""
+    gaussian = scores.all_gaussian(events)
     counts = sum(run.with_row for run in made), sum(not run.with_row for run in made)
     shown = scores.judge(made, setting.delta, confidence=confidence, gaussian=gaussian)
     return Game(setting.method, setting.canary, words, setting.epsilon, setting.delta, gaussian, counts, seconds, shown)
@@ -166,6 +177,7 @@ def make_setting(
         raise SchemaError("the schema must declare `rows:`, a public round number, or give delta")
     delta = default_delta(schema.rows) if delta is None else delta
     budget = Budget(epsilon, delta)
+    method = choose_method(method, schema, budget).method
     if not budget.private:
         raise OptionError("epsilon must be finite: without a claim there is nothing to refute")
     rows = table.rows if table is not None else _usual_rows(schema, budget)
@@ -256,10 +268,10 @@ def _fitted(setting: Setting, table: Table) -> Model:
         )
 
 
-def is_gaussian(setting: Setting) -> bool:
-    """Whether all that the method charges is Gaussian: what it charges follows from public facts, so one fit tells."""
+def events_of(setting: Setting) -> tuple[Event, ...]:
+    """What the method charges: it follows from public facts, so one fit tells it for all."""
     model = _fitted(setting, pair_from_schema(setting.canary, setting.schema, setting.rows).table(False))
-    return scores.all_gaussian([entry.event for entry in model.certificate.entries])
+    return tuple(entry.event for entry in model.certificate.entries)
 
 
 def share_done(runs: int, wanted: int | None, seconds: float, minutes: float | None) -> float:

@@ -8,6 +8,7 @@ from typing import Any
 
 from understudy.auditing.bounds import LowerBound
 from understudy.auditing.games import Game
+from understudy.auditing.mechanisms import StepGame
 from understudy.auditing.scores import Shown
 from understudy.errors import DataError
 from understudy.notebook import card
@@ -19,7 +20,8 @@ FORMAT = 1
 class Audit:
     """A claim, and what was shown against it. All bounds in it hold together with `confidence`.
 
-    epsilon, delta: the claim. games: on the whole path of the method. steps: on single mechanisms, white-box.
+    epsilon, delta: the claim. games: on the whole path of the method. steps: against the mechanisms behind it, each
+    with a claim of its own.
     """
 
     method: str
@@ -27,6 +29,7 @@ class Audit:
     delta: float
     confidence: float
     games: tuple[Game, ...]
+    steps: tuple[StepGame, ...]
     seconds: float
     versions: dict[str, str]
     source: str
@@ -40,7 +43,7 @@ class Audit:
     @property
     def holds(self) -> bool:
         """Whether the claim survived: False means that it is refuted, at the stated confidence."""
-        return self.lower_bound <= self.epsilon
+        return self.lower_bound <= self.epsilon and all(step.holds for step in self.steps)
 
     @property
     def ceiling(self) -> float:
@@ -58,6 +61,13 @@ class Audit:
         """What can be concluded, in plain words."""
         runs = sum(sum(game.runs) for game in self.games)
         many = f"{runs:,} runs of {self.method}"
+        wrong = next((step for step in self.steps if not step.holds), None)
+        if wrong is not None:
+            return (
+                f"The claim is refuted: the epsilon of {wrong.words} is at least {_down(wrong.bound.epsilon)} at delta "
+                f"{wrong.delta:g}, above the {wrong.epsilon:.3g} that it is charged with "
+                f"({self.confidence:.0%} confidence)."
+            )
         if not self.holds:
             return (
                 f"The claim is refuted: {many} show that epsilon is at least {_down(self.lower_bound)} at delta "
@@ -72,9 +82,10 @@ class Audit:
             if self.ceiling < self.epsilon
             else ""
         )
+        tried = " No mechanism behind it shows more than it is charged with." if self.steps else ""
         return (
             f"The claim of epsilon {self.epsilon:g} at delta {self.delta:g} stands: {shown} "
-            f"({self.confidence:.0%} confidence).{reach} An audit can refute a claim, not prove it."
+            f"({self.confidence:.0%} confidence).{reach}{tried} An audit can refute a claim, not prove it."
         )
 
     def to_json(self) -> str:
@@ -91,8 +102,9 @@ class Audit:
             if data["format"] != FORMAT:
                 raise ValueError
             games = tuple(_game(game) for game in data["games"])
+            steps = tuple(StepGame(**(step | {"bound": _bound(step["bound"])})) for step in data["steps"])
             kept = {f.name: data[f.name] for f in fields(Audit)}
-            found = Audit(**(kept | {"games": games}))
+            found = Audit(**(kept | {"games": games, "steps": steps}))
             if not all(isinstance(x, int | float) for x in (found.epsilon, found.delta, found.confidence)):
                 raise ValueError
             found.statement()

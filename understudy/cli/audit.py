@@ -12,6 +12,7 @@ from understudy.errors import OptionError
 from understudy.schema import Schema
 
 if TYPE_CHECKING:
+    from understudy.auditing.bounds import LowerBound
     from understudy.auditing.of_model import ModelAudit
     from understudy.auditing.result import Audit
 
@@ -104,9 +105,14 @@ def _audit_method(
     from understudy.auditing.audit import USUAL_CANARIES
     from understudy.auditing.audit import audit as run
     from understudy.cli.conditions import parse_settings
+    from understudy.synthesizers import auto
     from understudy.synthesizers.api import method_module
 
-    options = parse_settings(settings or (), method_module(method))
+    options = {}
+    if settings:
+        if method == auto.NAME:
+            raise OptionError("--set needs a method by name: which options there are depends on it")
+        options = parse_settings(settings, method_module(method))
     had = state.stat().st_size if state is not None and state.exists() else 0
     try:
         with listening() as progress:
@@ -141,24 +147,33 @@ def _tell(found: "Audit", output: Path | None, *, json: bool) -> None:
         screen.out.file.write(found.to_json())
         return
     rows = [
-        (
-            game.words,
-            f"{min(game.runs):,}",
-            shown.view,
-            shown.score or "too few runs",
-            f"{bound.epsilon:.3f}" + ("" if game.gaussian or bound.mu is None else " (an indication)"),
-            bound.rule,
-        )
+        (f"{game.canary} row", f"{min(game.runs):,}", shown.view, *_shown(shown.bounds, game.gaussian))
         for game in found.games
         for shown in game.shown
-        for bound in shown.bounds
     ]
-    columns = ("canary", "runs of each", "attacker holds", "score", "epsilon at least", "rule")
-    screen.print_table(columns, rows, right=("runs of each", "epsilon at least"))
+    columns = ("canary", "runs of each", "attacker holds", "counted", "by Gaussian DP")
+    screen.say(f"Claimed: epsilon {found.epsilon:g} at delta {found.delta:g}. Shown, epsilon is at least:")
+    screen.print_table(columns, rows, right=("runs of each", "counted", "by Gaussian DP"))
     screen.say()
+    if found.steps:
+        rows = [
+            (step.words, f"{step.delta:g}", f"{step.epsilon:.3f}", f"{step.bound.epsilon:.3f}") for step in found.steps
+        ]
+        screen.print_table(("mechanism", "delta", "claimed", "at least"), rows, right=("delta", "claimed", "at least"))
+        screen.say()
     screen.say(found.statement(), style="green" if found.holds else "bold red")
     if output is not None:
         screen.say(f"Wrote {output}; `understudy report --audit` shows it.")
+
+
+def _shown(bounds: "tuple[LowerBound, ...]", gaussian: bool) -> list[str]:
+    """By both rules; what is no bound for this method stands in brackets."""
+    if not bounds:
+        return ["too few runs", "too few runs"]
+    return [
+        f"{bound.epsilon:.3f}" if gaussian or bound.mu is None else f"({bound.epsilon:.3f}, an indication)"
+        for bound in bounds
+    ]
 
 
 def _audit_model(path: Path, table: Path, holdout: Path | None, *, json: bool) -> None:
