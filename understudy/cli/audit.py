@@ -147,7 +147,7 @@ def _tell(found: "Audit", output: Path | None, *, json: bool) -> None:
         screen.out.file.write(found.to_json())
         return
     rows = [
-        (f"{game.canary} row", f"{min(game.runs):,}", shown.view, *_shown(shown.bounds, game.gaussian))
+        (f"{game.canary} row", f"{min(game.runs):,}", shown.view, *shown_bounds(shown.bounds, game.gaussian))
         for game in found.games
         for shown in game.shown
     ]
@@ -166,7 +166,7 @@ def _tell(found: "Audit", output: Path | None, *, json: bool) -> None:
         screen.say(f"Wrote {output}; `understudy report --audit` shows it.")
 
 
-def _shown(bounds: "tuple[LowerBound, ...]", gaussian: bool) -> list[str]:
+def shown_bounds(bounds: "tuple[LowerBound, ...]", gaussian: bool) -> list[str]:
     """By both rules; what is no bound for this method stands in brackets."""
     if not bounds:
         return ["too few runs", "too few runs"]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from understudy.evaluation.evaluation import Evaluation
     from understudy.evaluation.view import View
     from understudy.progress import Progress
-    from understudy.report import Dependence, Guarantee
+    from understudy.report import Audited, Dependence, Guarantee
 
 # A heat map of more columns than this cannot be read, and takes long to count.
 MOST_COLUMNS = 40
@@ -39,6 +39,9 @@ def report(
         Path | None, typer.Option("--model", metavar="MODEL", help="The model file, for its certificate.")
     ] = None,
     full: Annotated[bool, typer.Option("--full", help="All metrics (minutes), not the fast ones (seconds).")] = False,
+    audit: Annotated[
+        Path | None, typer.Option("--audit", metavar="FILE", help="What `understudy audit -o` wrote, to show as well.")
+    ] = None,
     public: Annotated[bool, typer.Option("--public", help="Draw rows from --model; neither table is opened.")] = False,
 ) -> None:
     """Write one HTML page: the guarantee, how good the synthetic rows are, every column, pairs, predictions.
@@ -55,13 +58,16 @@ def report(
         raise OptionError("--public needs --model: without a certificate nothing is known to be fit for the public")
     facts = Schema.load(schema)
     guarantee = None if model is None else guarantee_of(model, facts, release=public)
+    audited = None if audit is None else audited_of(audit, guarantee)
     with listening() as progress:
         progress("reading the tables", 0.0)
         if public:
-            page = _public_page(model, facts, guarantee, _title(synthetic))
+            page = _public_page(model, facts, guarantee, _title(synthetic), audited)
         else:
             title = _title(synthetic)
-            page = steward_page(table, synthetic, facts, holdout, guarantee, title=title, full=full, progress=progress)
+            page = steward_page(
+                table, synthetic, facts, holdout, guarantee, title=title, full=full, progress=progress, audited=audited
+            )
     from understudy.table.written import written_whole
 
     with written_whole(output, mode=0o666 if public else 0o600) as file:
@@ -95,7 +101,61 @@ def guarantee_of(model: Path, schema: Schema, *, release: bool) -> "Guarantee":
     return found
 
 
-def _public_page(model: Path, schema: Schema, guarantee: "Guarantee", title: str) -> str:
+def audited_of(path: Path, guarantee: "Guarantee | None") -> "Audited":
+    """An audit file as the page shows it; one of another method or claim than the model's says so."""
+    from understudy.auditing.result import Audit
+    from understudy.cli.audit import shown_bounds
+    from understudy.report import Audited, AuditedStep, Shown
+
+    problem = ""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        problem = "it is not a text file"
+    except OSError as error:
+        problem = f"it cannot be read ({error.strerror})"
+    if problem:
+        raise OptionError(f"audit {str(path)!r}: {problem}; `understudy audit -o` writes one")
+    found = Audit.from_json(text)
+    note = ""
+    if guarantee is not None:
+        own = guarantee.certificate
+        if own.method != found.method or found.epsilon < own.epsilon * (1 - 1e-3):
+            note = (
+                f"The audit is of method {found.method} at epsilon {found.epsilon:g}, the model of method {own.method} "
+                f"at epsilon {own.epsilon:.3g}: it says nothing about this model."
+            )
+    shown = []
+    for game in found.games:
+        for one in game.shown:
+            counted, gaussian = shown_bounds(one.bounds, game.gaussian)
+            proven = [b.epsilon for b in one.bounds if game.gaussian or b.mu is None]
+            shown.append(
+                Shown(
+                    canary=game.canary,
+                    view=one.view,
+                    score=one.score or "-",
+                    runs=min(game.runs),
+                    bound=max(proven, default=0.0),
+                    counted=counted,
+                    gaussian=gaussian,
+                )
+            )
+    return Audited(
+        epsilon=found.epsilon,
+        confidence=found.confidence,
+        holds=found.holds,
+        statement=found.statement(),
+        shown=tuple(shown),
+        steps=tuple(
+            AuditedStep(words=s.words, runs=min(s.bound.runs), delta=s.delta, epsilon=s.epsilon, bound=s.bound.epsilon)
+            for s in found.steps
+        ),
+        note=note,
+    )
+
+
+def _public_page(model: Path, schema: Schema, guarantee: "Guarantee", title: str, audited: "Audited | None") -> str:
     """Rows are drawn from the model itself: a file given by mistake (the real one!) could not be told from them."""
     from understudy.cli.histograms import histograms
     from understudy.cli.pictures import pictures
@@ -106,7 +166,7 @@ def _public_page(model: Path, schema: Schema, guarantee: "Guarantee", title: str
     rows = api.load(model).sample(PUBLIC_IMAGES if schema.images else PUBLIC_ROWS, seed=0)
     view = open_table(rows, schema, role="synthetic")
     shown = pictures(view, None, schema)
-    return public_report(histograms(view, None), title=title, guarantee=guarantee, pictures=shown)
+    return public_report(histograms(view, None), title=title, guarantee=guarantee, pictures=shown, audited=audited)
 
 
 def steward_page(
@@ -119,6 +179,7 @@ def steward_page(
     title: str,
     full: bool,
     progress: "Progress",
+    audited: "Audited | None" = None,
 ) -> str:
     """The steward's page of two tables (paths or frames), computed from real rows."""
     from understudy.cli.histograms import histograms
@@ -138,6 +199,7 @@ def steward_page(
         title=title,
         guarantee=guarantee,
         pictures=pictures(views[1], views[0], schema),
+        audited=audited,
     )
 
 

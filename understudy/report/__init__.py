@@ -3,9 +3,20 @@
 from understudy.report.build import public_report, steward_report
 from understudy.report.compared import Compared, Cost, Curve, Grid, Point, TradeOff
 from understudy.report.comparison import comparison_report
-from understudy.report.contents import Dependence, Guarantee, Histogram, MeanImages, Pictures
+from understudy.report.contents import (
+    Audited,
+    AuditedStep,
+    Dependence,
+    Guarantee,
+    Histogram,
+    MeanImages,
+    Pictures,
+    Shown,
+)
 
 __all__ = [
+    "Audited",
+    "AuditedStep",
     "Compared",
     "Cost",
     "Curve",
@@ -16,6 +27,7 @@ __all__ = [
     "MeanImages",
     "Pictures",
     "Point",
+    "Shown",
     "TradeOff",
     "comparison_report",
     "public_report",

@@ -6,7 +6,8 @@ from typing import Any
 
 from understudy.evaluation.evaluation import OUTSIDE_THE_GUARANTEE, Evaluation
 from understudy.report import images, sections
-from understudy.report.contents import Dependence, Guarantee, Histogram, Pictures
+from understudy.report.audit import audit
+from understudy.report.contents import Audited, Dependence, Guarantee, Histogram, Pictures
 from understudy.report.markup import Html, join, tag
 from understudy.report.sections import section
 
@@ -24,6 +25,7 @@ def steward_report(
     title: str,
     guarantee: Guarantee | None = None,
     pictures: Pictures | None = None,
+    audited: Audited | None = None,
 ) -> str:
     """Everything, most of it computed from real rows: for the steward alone, and the page says so everywhere."""
     first = [
@@ -59,11 +61,19 @@ def steward_report(
     if guarantee is not None:
         parts.append(_certified(guarantee))
         links.append("certificate")
+    if audited is not None:
+        parts.append(_audited(audited))
+        links.append("audit")
     return page(title, first, parts, links, footer=OUTSIDE_THE_GUARANTEE, with_images=pictures is not None)
 
 
 def public_report(
-    histograms: Sequence[Histogram], *, title: str, guarantee: Guarantee, pictures: Pictures | None = None
+    histograms: Sequence[Histogram],
+    *,
+    title: str,
+    guarantee: Guarantee,
+    pictures: Pictures | None = None,
+    audited: Audited | None = None,
 ) -> str:
     """Guarantee, certificate, ledger and the synthetic columns. It takes nothing that was computed from real rows."""
     if any(shown.real is not None or shown.missing_real for shown in histograms):
@@ -83,11 +93,19 @@ def public_report(
         parts.append(section("columns", "Every column of the synthetic rows", shown, outside=False))
         links.append("columns")
     parts.append(_certified(guarantee))
-    return page(title, first, parts, [*links, "certificate"], footer=PUBLIC, with_images=pictures is not None)
+    links.append("certificate")
+    if audited is not None:
+        parts.append(_audited(audited))
+        links.append("audit")
+    return page(title, first, parts, links, footer=PUBLIC, with_images=pictures is not None)
 
 
 def _certified(guarantee: Guarantee) -> Html:
     return section("certificate", "Certificate and ledger", sections.certificate(guarantee), outside=False)
+
+
+def _audited(audited: Audited) -> Html:
+    return section("audit", "Audit: the claim, put to the test", audit(audited), outside=False)
 
 
 def page(

@@ -18,7 +18,7 @@ MOST_LABELS = 6
 def histogram(shown: Histogram) -> Html:
     """One column in both tables, or in the synthetic one alone."""
     if not shown.cells:
-        return _picture(30.0, f"{shown.name}: no values", tag("text", "no values", x=4, y=18, class_="faint"))
+        return picture(30.0, f"{shown.name}: no values", tag("text", "no values", x=4, y=18, class_="faint"))
     return _steps(shown) if shown.ordered else _bars(shown)
 
 
@@ -47,7 +47,7 @@ def _steps(shown: Histogram) -> Html:
         place = {"start": left, "middle": left + (at + 0.5) * wide, "end": WIDTH - 8.0}[anchor]
         text = _short(shown.cells[at].split(" to ")[0])
         parts.append(tag("text", text, x=place, y=bottom + 14, text_anchor=anchor, class_="faint"))
-    return _picture(height, f"Distribution of {shown.name}", *parts)
+    return picture(height, f"Distribution of {shown.name}", *parts)
 
 
 def _shares_axis(most: float, left: float, top: float, bottom: float) -> list[Html]:
@@ -80,7 +80,7 @@ def _bars(shown: Histogram) -> Html:
         bars.append(tag("text", _percent(synthetic), x=end, y=y + (13 if both else 8), class_="faint"))
         bars.append(tag("text", _short(cell), x=left - 6, y=y + (11 if both else 8), text_anchor="end"))
         parts.append(tag("g", tag("title", told), bars))
-    return _picture(8.0 + len(rows) * step, f"Shares of {shown.name}", *parts)
+    return picture(8.0 + len(rows) * step, f"Shares of {shown.name}", *parts)
 
 
 def _largest(shown: Histogram) -> list[tuple[str, float | None, float]]:
@@ -121,7 +121,7 @@ def heat_map(
     frame = {"x": left - 0.5, "y": 0.5, "width": cell * len(names), "height": cell * len(names)}
     parts.append(tag("rect", **frame, fill="none", stroke="var(--line)"))
     large = "large" if len(names) > 16 else None
-    return _picture(cell * len(names) + 130.0, label, *parts, width=size + 4, class_=large)
+    return picture(cell * len(names) + 130.0, label, *parts, width=size + 4, class_=large)
 
 
 def score_scatter(points: Mapping[str, tuple[float, float]], *, x: str, y: str) -> Html:
@@ -147,7 +147,7 @@ def score_scatter(points: Mapping[str, tuple[float, float]], *, x: str, y: str) 
     parts.append(tag("text", x, x=left + side / 2, y=bottom + 32, text_anchor="middle"))
     turned = f"translate(12 {top + side / 2:.1f}) rotate(-90)"
     parts.append(tag("text", y, transform=turned, text_anchor="middle"))
-    return _picture(bottom + 40, "Scores of models that learnt from either table", *parts, width=left + side + 16)
+    return picture(bottom + 40, "Scores of models that learnt from either table", *parts, width=left + side + 16)
 
 
 def _unit_axes(left: float, top: float, side: float) -> list[Html]:
@@ -173,7 +173,7 @@ def plane(
     )
     dots = {"stroke": colour, "stroke_width": 4, "stroke_linecap": "round", "stroke_opacity": 0.45, "fill": "none"}
     border = tag("rect", x=0.5, y=0.5, width=width - 1, height=height - 1, fill="none", stroke="var(--line)")
-    return _picture(height, label, border, tag("path", d=path, **dots), width=width)
+    return picture(height, label, border, tag("path", d=path, **dots), width=width)
 
 
 def frame_of(*clouds: Sequence[Sequence[float]]) -> tuple[float, float, float, float]:
@@ -190,7 +190,7 @@ def frame_of(*clouds: Sequence[Sequence[float]]) -> tuple[float, float, float, f
     return ends[0], ends[1], ends[2], ends[3]
 
 
-def _picture(height: float, label: str, *parts: Html, width: float = WIDTH, class_: str | None = None) -> Html:
+def picture(height: float, label: str, *parts: Html, width: float = WIDTH, class_: str | None = None) -> Html:
     box = f"0 0 {width:.0f} {height:.0f}"
     return tag("svg", tag("title", label), parts, viewBox=box, role="img", aria_label=label, class_=class_)
 

@@ -53,6 +53,47 @@ class Pictures:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Shown:
+    """What one attacker showed in a game: the bound that counts, and both rules' numbers in words."""
+
+    canary: str
+    view: str
+    score: str
+    runs: int
+    bound: float
+    counted: str
+    gaussian: str
+
+    @property
+    def who(self) -> str:
+        return f"{self.canary}, {self.view}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditedStep:
+    """A mechanism that was played against: its claim and the lower bound."""
+
+    words: str
+    runs: int
+    delta: float
+    epsilon: float
+    bound: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Audited:
+    """An audit of a method, on made-up rows. note: where it is not an audit of what the page is about."""
+
+    epsilon: float
+    confidence: float
+    holds: bool
+    statement: str
+    shown: tuple[Shown, ...]
+    steps: tuple[AuditedStep, ...]
+    note: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Guarantee:
     """A certificate, what recomputing it found, and its ledger in words: (purpose, event) a use of the rows."""
 
