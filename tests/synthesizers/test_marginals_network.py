@@ -104,13 +104,14 @@ def fitted_joint(measured, counts, total, steps=3000):
     )
 
 
+@pytest.mark.parametrize("noise", [0.0, 1.0, 300.0])
 @pytest.mark.parametrize("structure", ["tree", "cycle", "triple"])
-def test_exact_tables_are_recovered_with_the_most_entropy(structure):
+def test_exact_tables_are_recovered_with_the_most_entropy(structure, noise):
     """The fit matches the tables that it was given; of all joints that do, it finds the one of the family."""
     truth, total = joint_of(random_potentials(structure, seed=3)), 1000.0
     columns = [margin(truth, (c,)) * total for c in range(len(SIZES))]
-    measured = [Measured((c,), table, 1.0) for c, table in enumerate(columns)]
-    measured += [Measured(m, margin(truth, m) * total, 1.0) for m in STRUCTURES[structure] if len(m) > 1]
+    measured = [Measured((c,), table, noise) for c, table in enumerate(columns)]
+    measured += [Measured(m, margin(truth, m) * total, noise) for m in STRUCTURES[structure] if len(m) > 1]
     np.testing.assert_allclose(fitted_joint(measured, columns, total), truth, atol=2e-3)
 
 

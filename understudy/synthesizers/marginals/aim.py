@@ -210,7 +210,9 @@ def choose_tables(
     )
     picked: list[Columns] = []
     left = np.arange(len(open_))
-    for _ in range(min(one.picks, len(open_))):
+    for _ in range(one.picks):
+        if not len(left):
+            break
         place = select(
             found[left],
             sensitivity=1.0,
@@ -221,8 +223,10 @@ def choose_tables(
             purpose="choice of tables",
         )
         # Two that fit alone may not fit together; the second is then dropped, and those that stay get less noise.
-        picked += fitting(coded.sizes, [open_[left[place]]], [*chosen, *picked], model_size)
-        left = np.delete(left, place)
+        pick = open_[left[place]]
+        picked += fitting(coded.sizes, [pick], [*chosen, *picked], model_size)
+        # Scores are from before the round: sets that share a pair with this one owe theirs to the same dependence.
+        left = left[[len(set(open_[other]) & set(pick)) < 2 for other in left]]
     return picked
 
 

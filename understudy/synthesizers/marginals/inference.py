@@ -65,7 +65,8 @@ def fit_potentials(
     with _marginals(sizes) as marginals_of:
         marginals = marginals_of(potentials, total)
         value, slopes = error(marginals)
-        rate, looked = 1 / total, value
+        # The first step changes logarithms by about one, whatever the noise.
+        rate, looked = min(max(one.noise, SMALLEST_NOISE) for one in measured) ** 2 / total, value
         for step in range(1, steps + 1):
             tried = {clique: potentials[clique] - rate * slopes[clique] for clique in cliques}
             found = marginals_of(tried, total)
