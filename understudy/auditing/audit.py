@@ -9,6 +9,7 @@ from typing import Any
 from understudy.auditing import games
 from understudy.auditing.canaries import CANARIES
 from understudy.auditing.mechanisms import mechanisms_of, play_mechanism
+from understudy.auditing.one_run import one_run as many_at_once
 from understudy.auditing.result import Audit
 from understudy.auditing.state import keeper, kept_runs, source_digest
 from understudy.errors import OptionError
@@ -16,7 +17,8 @@ from understudy.privacy.certificate import current_versions
 from understudy.progress import Progress, silent
 from understudy.schema import Schema
 
-STEPS_SHARE = 0.2  # of what may fail, for games against single mechanisms
+# Of what may fail (1 - confidence): for games against single mechanisms, and for many canaries at once.
+STEPS_SHARE, ONE_RUN_SHARE = 0.2, 0.2
 USUAL_CANARIES = ("duplicate", "outlier")
 
 
@@ -32,6 +34,7 @@ def audit(
     confidence: float = 0.95,
     state: str | PathLike[str] | None = None,
     options: Mapping[str, Any] | None = None,
+    one_run: int = 0,
     progress: Progress = silent,
 ) -> Audit:
     """Plays distinguishing games against a method, and gives lower bounds on the epsilon that it really has.
@@ -39,8 +42,8 @@ def audit(
     schema: public columns to play on, with made-up rows; None takes three small columns. minutes: for all canaries
     together, besides starting and compiling; runs that are in the `state` file count as time spent. workers: processes
     side by side; 0 plays in this one. options: of the method, over settings that make fits short. The mechanisms that
-    the method's events name are played one by one as well. All bounds of the audit hold together with the given
-    confidence.
+    the method's events name are played one by one as well. one_run: how many fits with many canaries at once, for slow
+    methods. All bounds of the audit hold together with the given confidence.
     """
     schema = Schema.load(schema) if isinstance(schema, str | PathLike) else schema
     path = None if state is None else Path(state)
@@ -48,6 +51,8 @@ def audit(
         raise OptionError(f"minutes must be above 0, got {minutes}")
     if isinstance(workers, bool) or not isinstance(workers, int) or workers < 0:
         raise OptionError(f"workers must be a whole number from 0, got {workers!r}")
+    if isinstance(one_run, bool) or not isinstance(one_run, int) or one_run < 0:
+        raise OptionError(f"one_run must be a whole number of fits from 0, got {one_run!r}")
     if not canaries or len(set(canaries)) < len(canaries):
         raise OptionError(f"canaries must be different names, at least one of {', '.join(CANARIES)}")
     settings = [
@@ -55,7 +60,8 @@ def audit(
     ]
     begin = time.monotonic()
     each = 60 * minutes / len(settings)
-    share = 1 - (1 - confidence) * (1 - STEPS_SHARE) / len(settings)
+    rest = 1 - STEPS_SHARE - (ONE_RUN_SHARE if one_run else 0.0)
+    share = 1 - (1 - confidence) * rest / len(settings)
     events = games.events_of(settings[0])
     played = []
     for number, setting in enumerate(settings):
@@ -82,6 +88,13 @@ def audit(
     names = mechanisms_of(events)
     alone = 1 - (1 - confidence) * STEPS_SHARE / max(len(names), 1)
     steps = tuple(play_mechanism(name, epsilon, confidence=alone) for name in names)
+    together = None
+    if one_run:
+        method, delta = settings[0].method, settings[0].delta
+        alone = 1 - (1 - confidence) * ONE_RUN_SHARE
+        together = many_at_once(
+            method, epsilon, delta, fits=one_run, confidence=alone, options=options, progress=progress
+        )
     return Audit(
         method=settings[0].method,
         epsilon=epsilon,
@@ -89,6 +102,7 @@ def audit(
         confidence=confidence,
         games=tuple(played),
         steps=steps,
+        one_run=together,
         seconds=round(time.monotonic() - begin, 3),
         versions=current_versions(),
         source=source_digest(),

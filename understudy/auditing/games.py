@@ -249,13 +249,14 @@ def runner(setting: Setting, pair: Pair) -> Callable[[bool], Run]:
     rng = np.random.default_rng()
 
     def one_run(with_row: bool) -> Run:
-        model = _fitted(setting, tables[with_row])
+        model = fitted(setting, tables[with_row])
         return Run(with_row, scores.read(model, pair, draws=draws, rng=rng))
 
     return one_run
 
 
-def _fitted(setting: Setting, table: Table) -> Model:
+def fitted(setting: Setting, table: Table) -> Model:
+    """One fit of the setting, with fresh noise, through the door that everyone uses."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of made-up rows; nobody is served by it here
         return fit(
@@ -270,7 +271,7 @@ def _fitted(setting: Setting, table: Table) -> Model:
 
 def events_of(setting: Setting) -> tuple[Event, ...]:
     """What the method charges: it follows from public facts, so one fit tells it for all."""
-    model = _fitted(setting, pair_from_schema(setting.canary, setting.schema, setting.rows).table(False))
+    model = fitted(setting, pair_from_schema(setting.canary, setting.schema, setting.rows).table(False))
     return tuple(entry.event for entry in model.certificate.entries)
 
 

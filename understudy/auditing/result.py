@@ -21,7 +21,7 @@ class Audit:
     """A claim, and what was shown against it. All bounds in it hold together with `confidence`.
 
     epsilon, delta: the claim. games: on the whole path of the method. steps: against the mechanisms behind it, each
-    with a claim of its own.
+    with a claim of its own. one_run: from many canaries in few fits, if that was asked for.
     """
 
     method: str
@@ -30,6 +30,7 @@ class Audit:
     confidence: float
     games: tuple[Game, ...]
     steps: tuple[StepGame, ...]
+    one_run: LowerBound | None
     seconds: float
     versions: dict[str, str]
     source: str
@@ -38,7 +39,8 @@ class Audit:
     @property
     def lower_bound(self) -> float:
         """The largest epsilon that any game has shown, without indications."""
-        return max((game.lower_bound for game in self.games), default=0.0)
+        together = 0.0 if self.one_run is None else self.one_run.epsilon
+        return max([together, *(game.lower_bound for game in self.games)])
 
     @property
     def holds(self) -> bool:
@@ -55,7 +57,7 @@ class Audit:
             for bound in shown.bounds
             if game.gaussian or bound.mu is None
         ]
-        return max(found, default=0.0)
+        return max([0.0 if self.one_run is None else self.one_run.ceiling, *found])
 
     def statement(self) -> str:
         """What can be concluded, in plain words."""
@@ -103,8 +105,9 @@ class Audit:
                 raise ValueError
             games = tuple(_game(game) for game in data["games"])
             steps = tuple(StepGame(**(step | {"bound": _bound(step["bound"])})) for step in data["steps"])
+            together = None if data["one_run"] is None else _bound(data["one_run"])
             kept = {f.name: data[f.name] for f in fields(Audit)}
-            found = Audit(**(kept | {"games": games, "steps": steps}))
+            found = Audit(**(kept | {"games": games, "steps": steps, "one_run": together}))
             if not all(isinstance(x, int | float) for x in (found.epsilon, found.delta, found.confidence)):
                 raise ValueError
             found.statement()

@@ -42,6 +42,10 @@ def audit(
         typer.Option("--canary", metavar="NAME", help="duplicate, corner, outlier, rare, missing; may be repeated."),
     ] = None,
     workers: Annotated[int | None, typer.Option("--workers", min=0, metavar="N", help="Processes (default 2).")] = None,
+    one_run: Annotated[
+        int | None,
+        typer.Option("--one-run", min=0, metavar="FITS", help="Fits with 500 canaries at once too: for slow methods."),
+    ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", "--option", metavar="OPTION=VALUE", help="An option of the method; may be repeated."),
@@ -65,7 +69,13 @@ def audit(
     """
     if model is not None:
         games = {"--method": method, "--schema": schema, "--epsilon": epsilon, "--delta": delta, "--minutes": minutes}
-        games |= {"--canary": canaries, "--workers": workers, "--set": settings, "--output": output}
+        games |= {
+            "--canary": canaries,
+            "--workers": workers,
+            "--one-run": one_run,
+            "--set": settings,
+            "--output": output,
+        }
         for name, value in games.items():
             if value is not None:
                 raise OptionError(f"{name} belongs to the audit of a method; leave it out, or leave out MODEL")
@@ -78,7 +88,7 @@ def audit(
             raise OptionError(f"{name} belongs to the audit of a model; give MODEL before it")
     if method is None:
         raise OptionError("give --method to play against one, or MODEL and --table to check a model")
-    _audit_method(method, schema, epsilon, delta, minutes, canaries, workers, settings, output, json=json)
+    _audit_method(method, schema, epsilon, delta, minutes, canaries, workers, one_run, settings, output, json=json)
 
 
 def _audit_method(
@@ -89,6 +99,7 @@ def _audit_method(
     minutes: float | None,
     canaries: list[str] | None,
     workers: int | None,
+    one_run: int | None,
     settings: list[str] | None,
     output: Path | None,
     *,
@@ -126,6 +137,7 @@ def _audit_method(
                 workers=2 if workers is None else workers,
                 state=state,
                 options=options,
+                one_run=one_run or 0,
                 progress=progress,
             )
     except KeyboardInterrupt:
@@ -161,6 +173,8 @@ def _tell(found: "Audit", output: Path | None, *, json: bool) -> None:
         ]
         screen.print_table(("mechanism", "delta", "claimed", "at least"), rows, right=("delta", "claimed", "at least"))
         screen.say()
+    if found.one_run is not None:
+        screen.say(f"{found.one_run.runs[1]:,} canaries at once: at least {found.one_run.epsilon:.3f}.")
     screen.say(found.statement(), style="green" if found.holds else "bold red")
     if output is not None:
         screen.say(f"Wrote {output}; `understudy report --audit` shows it.")
