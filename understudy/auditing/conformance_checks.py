@@ -180,7 +180,15 @@ def check_answers_only(trial: Trial) -> str:
         if changed and hidden:
             raise CannotTellError(f"{what} changes {changed[0]!r}, and compiled noise of its own may be why")
         need(not changed, f"{what} changes {', '.join(map(repr, changed[:3]))} though all answers are the same")
+        # What a training keeps to itself (an encoder, an optimiser) decides later gradients, and so must be noised too.
+        kept = [[a.state for a in one.asked if isinstance(a, Training)] for one in (run, usual)]
+        need(_same_states(*kept), f"{what} changes the state of a training past its noise")
     return f"the model is the same bit for bit on {len(trial.transcripts.far)} other tables with the same answers"
+
+
+def _same_states(one: list[tuple[np.ndarray, ...]], other: list[tuple[np.ndarray, ...]]) -> bool:
+    pairs = [(a, b) for first, second in zip(one, other, strict=True) for a, b in zip(first, second, strict=True)]
+    return all(same(a, b) for a, b in pairs)
 
 
 def same(one: Any, other: Any) -> bool:

@@ -35,9 +35,10 @@ class Choice:
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """A compiled training and the event that its plan stands for."""
+    """A compiled training, the event that its plan stands for, and all arrays of the state that it ended with."""
 
     event: Event
+    state: tuple[np.ndarray, ...]
 
 
 @dataclass(frozen=True)
@@ -177,14 +178,24 @@ def _put(changes: Sequence[tuple[Any, str, Any]]) -> Iterator[None]:
 
 def _written(noise: WatchedNoise, training: Callable, place: int) -> Callable:
     def run(*arguments: Any, **options: Any) -> Any:
-        noise.asked.append(Training(arguments[place].event))
         noise.compiled += 1
         try:
-            return training(*arguments, **options)
+            state = training(*arguments, **options)
         finally:
             noise.compiled -= 1
+        noise.asked.append(Training(arguments[place].event, tuple(_arrays(state))))
+        return state
 
     return run
+
+
+def _arrays(tree: Any) -> Iterator[np.ndarray]:
+    """All arrays of nested dicts, lists and tuples; anything else (what a training gives besides) is left out."""
+    if isinstance(tree, dict | list | tuple):
+        for part in tree.values() if isinstance(tree, dict) else tree:
+            yield from _arrays(part)
+    elif hasattr(tree, "dtype") and hasattr(tree, "shape"):
+        yield np.asarray(tree)
 
 
 def _silent_sums(module: Any) -> tuple[Any, str, Callable]:

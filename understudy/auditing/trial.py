@@ -124,7 +124,7 @@ class Run:
 
 @dataclass(frozen=True, eq=False)
 class Transcripts:
-    """Trainings that were told the same: on the usual table, on quite different ones, on those with one row more."""
+    """Trainings that were told the same: on the usual table, on quite different ones, on those that differ by a row."""
 
     usual: Run
     far: dict[str, Run | DivergedError]
@@ -203,7 +203,8 @@ class Trial:
             return Transcripts(
                 usual,
                 far={what: replay(codes) for what, codes in FAR.items()},
-                neighbours={what: replay(plus(usual_codes(), row)) for what, row in EXTREMES.items()},
+                neighbours={what: replay(plus(usual_codes(), row)) for what, row in EXTREMES.items()}
+                | {"one row less": replay({name: column[:-1] for name, column in usual_codes().items()})},
             )
 
     def certificate(self, run: Run) -> Certificate:
