@@ -22,7 +22,7 @@ SHORT_GAME = {"steps": 5, "batch": 300, "latent": 4, "generator_hidden": (8,), "
 QUICK: dict[str, dict[str, Any]] = {
     "mixture": {"components": 6, "steps": 25},
     "mst": {"steps": 25},
-    "aim": {"steps": 25, "rounds": 2, "tables": 3},
+    "aim": {"steps": 25, "rounds": 1, "tables": 3},
     "dp-vae": {"steps": 5, "hidden": 8, "batch": 300},
     "dp-syn": {"steps": 5, "hidden": 8, "batch": 300, "latent": 3},
     "dp-merf": {"steps": 20, "hidden": 8, "features": 8, "batch": 64},
