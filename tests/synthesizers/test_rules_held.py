@@ -189,6 +189,42 @@ def test_boosted_models_hold_the_rules(tmp_path):
         pd.testing.assert_frame_equal(load(tmp_path / "b.understudy").sample(9, seed=1), model.sample(9, seed=1))
 
 
+def test_a_label_that_others_give_is_learnt_and_held():
+    schema = Schema(**(SCHEMA.as_dict() | {"label": "group"}))
+    model = fit(REAL, schema, method="independent", seed=1)
+    rows = model.sample(200, seed=0)
+    check_rows(rows)
+    assert np.isfinite(model.log_prob(rows)).all()
+    check_rows(model.sample(50, seed=0, where={"group": "child"}))
+
+
+def test_images_come_along():
+    schema = Schema.loads("""
+columns:
+  digit: {kind: integer, low: 0, high: 9}
+  odd: {kind: boolean}
+  size: {kind: integer, low: 0, high: 9}
+  scan: {kind: image, height: 2, width: 2}
+rules:
+  - {columns: [digit], give: odd, by: [[[1, 3, 5, 7, 9], true], [[0, 2, 4, 6, 8], false]]}
+  - {column: size, at_most: digit}
+""")
+
+    def draw(n: int, rng: np.random.Generator, where: Any) -> dict[str, np.ndarray]:
+        digit = rng.integers(0, 10, n).astype(np.uint8)
+        return {
+            "digit": digit,
+            "size": rng.integers(0, 10, n).astype(np.uint8),
+            "scan": np.repeat(digit[:, None], 4, 1),
+        }
+
+    codes = draw_rows(schema, draw, 500, np.random.default_rng(0))
+    assert list(codes) == ["digit", "odd", "size", "scan"]
+    np.testing.assert_array_equal(codes["odd"], codes["digit"] % 2)
+    assert (codes["size"] <= codes["digit"]).all()
+    np.testing.assert_array_equal(codes["scan"], np.repeat(codes["digit"][:, None], 4, 1))  # drawn again as a whole
+
+
 @pytest.mark.slow
 def test_rejected_models_and_chosen_ones_hold_the_rules():
     gan = fit(REAL, SCHEMA, method="dp-wgan", seed=1, **QUICK["dp-wgan"], checkpoints=2)
