@@ -6,6 +6,7 @@ with a few words changed.
 
 import json
 import re
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -146,6 +147,23 @@ def test_nothing_is_run_where_the_contract_is_not_kept():
     assert {check.outcome for check in found.checks[1:]} == {CANNOT_TELL}
 
 
+def test_every_method_s_proof_is_outlined():
+    text = (PAGE.parent / "guarantees.md").read_text(encoding="utf-8")
+    outlines = text.split("## How each method's proof goes")[1].split("\n## ")[0]
+    assert set(re.findall(r"\*\*`([a-z-]+)`\*\*", outlines)) - {"choose"} == set(METHODS)
+
+
+@pytest.mark.parametrize("page", ["guarantees.md", "add-a-method.md"])
+def test_commands_and_links_of_the_pages_exist(page: str):
+    from understudy.cli.main import COMMANDS
+
+    text = (PAGE.parent / page).read_text(encoding="utf-8")
+    names = {command.__name__ for command in COMMANDS}
+    assert set(re.findall(r"(?:^\$ |`)understudy (\w+)", text, flags=re.MULTILINE)) <= names
+    for target in re.findall(r"\]\(([^)#]+)\)", text):
+        assert (PAGE.parent / target).exists(), target
+
+
 @pytest.mark.parametrize("name", QUICK)
 def test_methods_of_counts_conform(name: str):
     found = conform(name)
@@ -183,7 +201,9 @@ def importable(tmp_path, monkeypatch):
     (tmp_path / "made_here" / "broken.py").write_text(
         SOURCE.replace("return math.sqrt(len(schema.modelled))", "return 1.0")
     )
-    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "made_here" / "torn.py").write_text("def train(:")
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.chdir(tmp_path)
 
 
 def test_the_command_tells_what_is_wrong(importable):
@@ -199,6 +219,9 @@ def test_the_command_tells_what_is_wrong(importable):
 
 
 def test_a_module_that_is_not_there(importable):
+    sys.path.append(".")
+    with pytest.raises(OptionError, match="importing it ended with SyntaxError"):
+        conform("made_here.torn")
     with pytest.raises(OptionError, match=r"no module 'made_here.nowhere'.*PYTHONPATH"):
         conform("made_here.nowhere")
     with pytest.raises(OptionError, match="did you mean 'mixture'"):

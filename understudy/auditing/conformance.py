@@ -223,3 +223,5 @@ def find_method(method: str | ModuleType) -> Any:
             f"method {method!r}: there is no module {error.name!r}; give a registered name or a module that can be "
             "imported from here (set PYTHONPATH)"
         ) from None
+    except Exception as error:
+        raise OptionError(f"method {method!r}: importing it ended with {type(error).__name__}: {error}") from None

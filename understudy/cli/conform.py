@@ -1,5 +1,7 @@
 """`understudy conform`: does a method keep to the contract, and do rows leave it through paid noise alone?"""
 
+import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -28,6 +30,7 @@ def conform(
     from understudy.auditing import conformance
     from understudy.cli.conditions import parse_settings
 
+    sys.path.append(str(Path.cwd()))  # a command does not see the folder that it is called from, unlike `python -m`
     module = conformance.find_method(method)
     options = parse_settings(settings, module) if settings else None
     found = conformance.conform(module, thorough=thorough, options=options)
