@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from understudy.privacy import Budget, Ledger, Streams, noise_multiplier, select
+from understudy.privacy import Budget, Gaussian, Ledger, Streams, noise_multiplier, select
+from understudy.privacy.events import NonPrivate
 from understudy.progress import Progress
 from understudy.schema import Schema
 from understudy.synthesizers.marginals.coded import (
@@ -129,8 +130,8 @@ def train(
     Charges: a Gaussian for all one-way tables (`release_one_way`); in each round a bounded range for each pick
     (`choose_tables`) and a Gaussian for what was picked (`release_tables`). How many rounds and picks there are and
     with which noise is fixed by the plan, from public facts, so that the composition is the usual adaptive one: only
-    *what* is chosen depends on earlier releases, never how much a look costs. A round that finds fewer tables than it
-    paid for stays charged in full.
+    *what* is chosen depends on earlier releases, never how much a look costs. A round that finds fewer tables than
+    planned, or none, is charged in full.
     """
     ledger = Ledger(budget)
     plan = plan_of(config, schema, budget)
@@ -165,6 +166,8 @@ def train(
             done = sum(earlier.picks for earlier in plan.rounds[:number])
             picked = fitting(coded.sizes, candidates[done : done + one.picks], chosen, config.model_size)
         if not picked:
+            # Whether a round finds anything was told by earlier releases, so it may not make the whole look cheaper.
+            ledger.charge(Gaussian(one.multiplier) if one.multiplier else NonPrivate(), "tables of a round without any")
             continue
         tables = release_tables(table, coded, picked, noise_multiplier=one.multiplier, streams=streams, ledger=ledger)
         noise = one.multiplier * math.sqrt(len(picked))
