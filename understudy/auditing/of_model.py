@@ -15,8 +15,10 @@ import numpy as np
 
 from understudy.auditing.bounds import least_rate, most_rate
 from understudy.errors import ModelFileError, SchemaError, UnderstudyError
+from understudy.privacy.budget_file import BudgetFile
 from understudy.privacy.certificate import Finding
 from understudy.privacy.events import Gaussian
+from understudy.privacy.ledger import TOLERANCE
 from understudy.synthesizers import model_file
 from understudy.synthesizers.api import Model, load
 from understudy.table.cells import cells_of
@@ -72,17 +74,44 @@ def load_certified(path: str | PathLike[str]) -> Model:
     return load(path)
 
 
-def audit_model(model: Model, source: Any, *, holdout: Any = None, confidence: float = 0.95) -> ModelAudit:
-    """Checks the certificate, that the table is the model's, and tries to tell its rows from `holdout` rows."""
+def audit_model(
+    model: Model,
+    source: Any,
+    *,
+    holdout: Any = None,
+    budget_file: BudgetFile | str | PathLike[str] | None = None,
+    confidence: float = 0.95,
+) -> ModelAudit:
+    """Checks the certificate, that the table is the model's, and tries to tell its rows from `holdout` rows.
+
+    budget_file: also checks that the fit is entered there; a file whose records were changed is a BudgetError.
+    """
+    book = BudgetFile.load(budget_file) if isinstance(budget_file, str | PathLike) else budget_file
     table, fresh = (_read(model, given) for given in (source, holdout))
     arrays = model_file.certified_arrays(model.released.arrays(), model.released.facts(), model.config)
     findings = model.certificate.check(arrays=arrays, schema_digest=model.schema.digest())
+    if book is not None:
+        findings += _entered(model, book)
     recognised, words = _recognise(model, table)
     membership, why = _membership(model, table, fresh, confidence)
     certificate = model.certificate
     return ModelAudit(
         model.method, certificate.epsilon, certificate.delta, tuple(findings), recognised, words, membership, why
     )
+
+
+def _entered(model: Model, book: BudgetFile) -> list[Finding]:
+    entered, spent, total = book.holds(model.certificate), book.spent(), book.budget.epsilon
+    return [
+        Finding(
+            entered,
+            "budget file",
+            "its records are whole, and this model's fit is one of them"
+            if entered
+            else "its records are whole, but none is of this model's fit: it was not counted",
+        ),
+        Finding(spent <= total * (1 + TOLERANCE), "total", f"epsilon {spent:.6g} of {total:g} is spent on the table"),
+    ]
 
 
 def _read(model: Model, given: Any) -> Table | None:

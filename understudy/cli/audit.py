@@ -59,6 +59,10 @@ def audit(
     holdout: Annotated[
         Path | None, typer.Option("--holdout", metavar="TABLE", help="With MODEL: rows that it never met.")
     ] = None,
+    budget_file: Annotated[
+        Path | None,
+        typer.Option("--budget-file", metavar="FILE", help="With MODEL: where its fit should be entered."),
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Try to break a guarantee: how much must epsilon be at least, by what an attacker can tell?
@@ -81,9 +85,9 @@ def audit(
                 raise OptionError(f"{name} belongs to the audit of a method; leave it out, or leave out MODEL")
         if table is None:
             raise OptionError("--table is missing: give the table that the model was fitted to")
-        _audit_model(model, table, holdout, json=json)
+        _audit_model(model, table, holdout, budget_file, json=json)
         return
-    for name, value in {"--table": table, "--holdout": holdout}.items():
+    for name, value in {"--table": table, "--holdout": holdout, "--budget-file": budget_file}.items():
         if value is not None:
             raise OptionError(f"{name} belongs to the audit of a model; give MODEL before it")
     if method is None:
@@ -190,13 +194,13 @@ def shown_bounds(bounds: "tuple[LowerBound, ...]", gaussian: bool) -> list[str]:
     ]
 
 
-def _audit_model(path: Path, table: Path, holdout: Path | None, *, json: bool) -> None:
+def _audit_model(path: Path, table: Path, holdout: Path | None, budget_file: Path | None, *, json: bool) -> None:
     from understudy.auditing.of_model import audit_model, load_certified
 
     model = load_certified(path)
     with listening() as progress:
         progress("looking at the model and its table", 0.0)
-        found = audit_model(model, table, holdout=holdout)
+        found = audit_model(model, table, holdout=holdout, budget_file=budget_file)
     if json:
         from dataclasses import asdict
 
@@ -226,4 +230,5 @@ def _tell_model(found: "ModelAudit") -> None:
     screen.say()
     screen.say("Computed from real rows: for the data steward alone, outside the guarantee.")
     if not found.holds:
-        screen.say("The certificate does NOT hold. Do not rely on it.", style="bold red")
+        failed = ", ".join(finding.what for finding in found.findings if not finding.ok)
+        screen.say(f"Something does NOT hold: {failed}. Do not rely on the guarantee.", style="bold red")

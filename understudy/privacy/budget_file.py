@@ -176,7 +176,7 @@ class BudgetFile:
                 {
                     "kind": "commit",
                     "id": reservation,
-                    "certificate": hashlib.sha256(certificate.to_json().encode()).hexdigest(),
+                    "certificate": _certificate_digest(certificate),
                     "events": [event.to_dict() for event in events],
                 }
             )
@@ -186,6 +186,11 @@ class BudgetFile:
                 f"budget file {self.path.name}: the fit spent more than was reserved, epsilon is now {over:.6g} of "
                 f"{self.budget.epsilon:g}; do not release its result"
             )
+
+    def holds(self, certificate: Certificate) -> bool:
+        """Whether a fit was settled with this very certificate."""
+        digest = _certificate_digest(certificate)
+        return any(record["kind"] == "commit" and record["certificate"] == digest for record in self._records)
 
     def _refresh(self) -> None:
         current = BudgetFile.load(self.path)
@@ -221,6 +226,10 @@ def _events_of(ask: Budget | Sequence[Event]) -> tuple[Event, ...]:
             raise BudgetError("budget file: a fit with epsilon=inf has no guarantee, and cannot be counted")
         return (ApproxDp(ask.epsilon, ask.delta),)
     return tuple(ask)
+
+
+def _certificate_digest(certificate: Certificate) -> str:
+    return hashlib.sha256(certificate.to_json().encode()).hexdigest()
 
 
 def _hash(record: dict[str, Any]) -> str:
