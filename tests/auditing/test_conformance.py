@@ -8,7 +8,7 @@ import json
 import re
 import sys
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
@@ -139,6 +139,13 @@ def test_a_broken_method_fails_by_name(bug: str):
     assert not found.ok
 
 
+def test_a_schema_that_a_method_refuses_tells_nothing():
+    refusal = "    from understudy.errors import SchemaError\n    raise SchemaError('needs an image')\n    ledger = Ledger(budget)"
+    found = conform(method(("    ledger = Ledger(budget)", refusal)))
+    assert {"charges", "noise first", "sensitivity", "file"} <= set(found.unknown)
+    assert all("needs an image" in check.found for check in found.checks if check.name in ("charges", "file"))
+
+
 def test_nothing_is_run_where_the_contract_is_not_kept():
     module = method()
     del module.train
@@ -167,6 +174,23 @@ def test_commands_and_links_of_the_pages_exist(page: str):
 @pytest.mark.parametrize("name", QUICK)
 def test_methods_of_counts_conform(name: str):
     found = conform(name)
+    assert (found.failed, found.unknown) == ((), ()), found
+
+
+def test_a_boosted_method_conforms():
+    from understudy.boosting import method as boosting
+    from understudy.synthesizers import independent
+
+    boosted = boosting.boosted_method(independent, {"rounds": 10})
+    looks = SimpleNamespace(
+        NAME=boosted.NAME,
+        SUMMARY=boosting.SUMMARY,
+        Config=independent.Config,
+        Released=boosting.Released,
+        check=boosted.check,
+        train=boosted.train,
+    )
+    found = conform(looks)
     assert (found.failed, found.unknown) == ((), ()), found
 
 

@@ -5,7 +5,7 @@
 | standard deviation used as the multiplier | noise, event (slow: audit) | training |
 | each tensor clipped by itself; a layer's uses as layers | joint norm | training |
 | the batch clipped as a whole | joint norm, neighbours | training |
-| clip norm doubled | joint norm (slow: audit) | training |
+| clip norm doubled | joint norm (slow: audit; clipping of dp-vae) | training, conformance |
 | rows that are not finite kept | non-finite, padding | training |
 | composition inside of subsampling | event | training |
 | half of the steps charged by the plan | event | training |
@@ -87,6 +87,7 @@ SLOW: list[tuple[Plant, Check]] = [
     (method.critics_share_a_mean, methods.check_row_reaches_its_critic_alone),
     (training.deviation_for_multiplier, core.check_audit),
     (training.clip_doubled, core.check_audit),
+    (training.clip_doubled, conforms("dp-vae", "check_clipping")),
     (method.codes_for_one_hot_in_merf, conforms("dp-merf", "check_sensitivity")),
 ]
 

@@ -15,7 +15,7 @@ from understudy.auditing import conformance_checks as checks
 from understudy.auditing import conformance_outside as outside
 from understudy.auditing.conformance_checks import CannotTellError, FailedError
 from understudy.auditing.trial import Trial
-from understudy.errors import OptionError
+from understudy.errors import OptionError, SchemaError
 from understudy.synthesizers.api import METHODS, method_module
 
 PASSED, FAILED, CANNOT_TELL = "passed", "failed", "cannot tell"
@@ -112,6 +112,12 @@ CHECKS = (
         checks.check_sensitivity,
     ),
     Check(
+        "clipping",
+        "training hides a row only if the row's gradient, over all weights together, is no longer than the clip norm",
+        "pass ghost.clipped_sum of a loss that is each row's own to Numbers.noisy_mean, all tensors in one call",
+        checks.check_clipping,
+    ),
+    Check(
         "said",
         "progress, warnings and prints are read by others, and no noise covers them",
         "say nothing that was computed from rows and not released; no losses on real rows, no counts",
@@ -195,7 +201,7 @@ def conform(
             outcome, found = outcome_of(check.run, trial)
         seconds = round(time.perf_counter() - start, 3)
         done.append(Checked(check.name, outcome, found, check.why, check.remedy, seconds))
-    return Conformance(str(getattr(module, "NAME", module.__name__)), tuple(done))
+    return Conformance(str(getattr(module, "NAME", method)), tuple(done))
 
 
 def outcome_of(run: Callable[[Trial], str], trial: Trial) -> tuple[str, str]:
@@ -206,6 +212,8 @@ def outcome_of(run: Callable[[Trial], str], trial: Trial) -> tuple[str, str]:
         return FAILED, str(error)
     except CannotTellError as error:
         return CANNOT_TELL, str(error)
+    except SchemaError as error:
+        return CANNOT_TELL, f"the method refuses the trial's schema: {error}"
     except Exception as error:
         return FAILED, f"ended with {type(error).__name__}: {error}"
 

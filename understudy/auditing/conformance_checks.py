@@ -9,12 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from understudy.auditing.transcript import Choice, DivergedError, Release, Training, Words
-from understudy.auditing.trial import (
-    BUDGET,
-    Run,
-    Trial,
-)
+from understudy.auditing.transcript import LOOP, Choice, DivergedError, Release, Training, Words, wired
+from understudy.auditing.trial import BUDGET, EXTREMES, Run, Trial, alike, table_of
 from understudy.privacy import (
     BoundedRange,
     Event,
@@ -220,6 +216,18 @@ def check_sensitivity(trial: Trial) -> str:
             return "nothing is released outside of training.loop, which clips"
         raise CannotTellError("no release moved: nothing was asked through privacy.mechanisms, or rows are not read")
     return f"{seen} moved questions on {len(trial.transcripts.neighbours)} neighbours; the most uses {most:.1%}"
+
+
+def check_clipping(trial: Trial) -> str:
+    """The gradient of a table of one row is never longer than the clip norm that its noise was made for."""
+    if not any(isinstance(asked, Training) and asked.by == LOOP for asked in trial.transcripts.usual.asked):
+        return "trains nothing by training.loop"
+    with wired():
+        alone = {what: trial.run(table_of(alike(row, 1))) for what, row in EXTREMES.items()}
+    for what, run in alone.items():
+        broken = any("overflowed" in line for line in run.said)
+        need(not broken, f"{what} alone has a gradient longer than the clip norm, or one that is not finite")
+    return f"gradients of {len(EXTREMES)} single rows stay within the clip norm"
 
 
 def _moves(pairs: Iterable[tuple[Any, Any]]) -> list[float]:

@@ -35,8 +35,9 @@ class Choice:
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """A compiled training, the event that its plan stands for, and all arrays of the state that it ended with."""
+    """A compiled training: the module that ran it, its plan's event, and all arrays of the state that it ended with."""
 
+    by: str
     event: Event
     state: tuple[np.ndarray, ...]
 
@@ -49,6 +50,7 @@ class Words:
 
 
 Asked = Release | Choice | Training | Words
+ROUNDING = 1 + 1e-5  # of sums of float32
 
 
 class DivergedError(Exception):
@@ -129,7 +131,8 @@ def streams_of(noise: WatchedNoise, seed: int) -> Streams:
 
 # Trainings that are compiled, with the place of the plan among their arguments: what meets the rows inside them is not
 # seen by the noise stream, so their plan's event is written down when they start.
-_TRAININGS = (("understudy.training.loop", "run", 0), ("understudy.synthesizers.gs_wgan.trainer", "play", 1))
+LOOP = "understudy.training.loop"
+_TRAININGS = ((LOOP, "run", 0), ("understudy.synthesizers.gs_wgan.trainer", "play", 1))
 # Where compiled trainings meet rows, and what has to be compiled again when that is changed.
 _SUMS = ("understudy.training.dpsgd", "understudy.training.loop", "_scan")
 _SLOPES = ("understudy.synthesizers.gs_wgan.ask", "understudy.synthesizers.gs_wgan.game", "play")
@@ -149,9 +152,25 @@ def silenced() -> Iterator[None]:
 
     Only modules that are loaded are looked at: a method that trains no network stays quick.
     """
+    with _compiled_with(((_SUMS, _silent_sums), (_SLOPES, _silent_slopes))):
+        yield
+
+
+@contextmanager
+def wired() -> Iterator[None]:
+    """A sum of clipped gradients that is longer than the clip norm makes its step infinite.
+
+    On a table of one row no step may be: with that row and without it, sums are then at most the clip norm apart.
+    """
+    with _compiled_with(((_SUMS, _wired_sums),)):
+        yield
+
+
+@contextmanager
+def _compiled_with(changes: Sequence[tuple[tuple[str, str, str], Callable]]) -> Iterator[None]:
     found = [
-        (silence(sys.modules[doors]), getattr(sys.modules[compiled], function).clear_cache)
-        for (doors, compiled, function), silence in ((_SUMS, _silent_sums), (_SLOPES, _silent_slopes))
+        (change(sys.modules[doors]), getattr(sys.modules[compiled], function).clear_cache)
+        for (doors, compiled, function), change in changes
         if doors in sys.modules and compiled in sys.modules
     ]
     try:
@@ -183,39 +202,56 @@ def _written(noise: WatchedNoise, training: Callable, place: int) -> Callable:
             state = training(*arguments, **options)
         finally:
             noise.compiled -= 1
-        noise.asked.append(Training(arguments[place].event, tuple(_arrays(state))))
+        arrays = tuple(np.asarray(leaf) for leaf in _leaves(state) if hasattr(leaf, "dtype"))
+        noise.asked.append(Training(training.__module__, arguments[place].event, arrays))
         return state
 
     return run
 
 
-def _arrays(tree: Any) -> Iterator[np.ndarray]:
-    """All arrays of nested dicts, lists and tuples; anything else (what a training gives besides) is left out."""
+def _leaves(tree: Any) -> Iterator[Any]:
+    """All that nested dicts, lists and tuples hold."""
     if isinstance(tree, dict | list | tuple):
         for part in tree.values() if isinstance(tree, dict) else tree:
-            yield from _arrays(part)
-    elif hasattr(tree, "dtype") and hasattr(tree, "shape"):
-        yield np.asarray(tree)
+            yield from _leaves(part)
+    else:
+        yield tree
 
 
 def _silent_sums(module: Any) -> tuple[Any, str, Callable]:
     usual = module.Numbers.noisy_mean
 
     def noisy_mean(self: Any, clipped: Any, noise: Any) -> Any:
-        return usual(self, _zeros(clipped), noise)
+        return usual(self, _mapped(_zero, clipped), noise)
+
+    return module.Numbers, "noisy_mean", noisy_mean
+
+
+def _wired_sums(module: Any) -> tuple[Any, str, Callable]:
+    usual = module.Numbers.noisy_mean
+
+    def noisy_mean(self: Any, clipped: Any, noise: Any) -> Any:
+        squared = sum((leaf**2).sum() for leaf in _leaves(clipped))
+        too_long = squared > (self.clip * ROUNDING) ** 2
+        return usual(self, _mapped(lambda leaf: leaf / (1.0 - too_long.astype(leaf.dtype)), clipped), noise)
 
     return module.Numbers, "noisy_mean", noisy_mean
 
 
 def _silent_slopes(module: Any) -> tuple[Any, str, Callable]:
     usual = module.clip_rows
-    return module, "clip_rows", lambda slopes, clip: _zeros(usual(slopes, clip))
+    return module, "clip_rows", lambda slopes, clip: _zero(usual(slopes, clip))
 
 
-def _zeros(tree: Any) -> Any:
-    """The same tree of compiled arrays, with zeros in it whatever was there (a product with 0 would keep NaN)."""
+def _zero(leaf: Any) -> Any:
+    """Zeros in place of a compiled array, whatever was there (a product with 0 would keep NaN)."""
+    return leaf.at[...].set(0.0)
+
+
+def _mapped(change: Callable, tree: Any) -> Any:
+    """The same tree of dicts and lists, every leaf changed; this room does without the compiler's own tools."""
     if isinstance(tree, dict):
-        return {name: _zeros(part) for name, part in tree.items()}
+        return {name: _mapped(change, part) for name, part in tree.items()}
     if isinstance(tree, list | tuple):
-        return type(tree)(_zeros(part) for part in tree)
-    return tree.at[...].set(0.0)
+        return type(tree)(_mapped(change, part) for part in tree)
+    return change(tree)
