@@ -94,7 +94,7 @@ def marked(name: str) -> Any:
 
 @pytest.fixture(scope="module", params=[marked(name) for name in METHODS])
 def model(request) -> Model:
-    return fit(REAL, SCHEMA, method=request.param, seed=1, epsilon=1.0, **QUICK.get(request.param, {}))
+    return fit(REAL, SCHEMA, method=request.param, seed=1, epsilon=20.0, **QUICK.get(request.param, {}))
 
 
 def test_every_row_of_every_method_holds_all_rules(model: Model, tmp_path):
