@@ -140,8 +140,9 @@ def test_a_broken_method_fails_by_name(bug: str):
 
 
 def test_a_schema_that_a_method_refuses_tells_nothing():
-    refusal = "    from understudy.errors import SchemaError\n    raise SchemaError('needs an image')\n    ledger = Ledger(budget)"
-    found = conform(method(("    ledger = Ledger(budget)", refusal)))
+    start = "    ledger = Ledger(budget)"
+    refusal = "    from understudy.errors import SchemaError\n    raise SchemaError('needs an image')\n"
+    found = conform(method((start, refusal + start)))
     assert {"charges", "noise first", "sensitivity", "file"} <= set(found.unknown)
     assert all("needs an image" in check.found for check in found.checks if check.name in ("charges", "file"))
 
@@ -202,16 +203,16 @@ def test_every_method_conforms(name: str):
 
 
 def test_a_game_catches_noise_that_is_too_small():
-    """Where nothing else is looked at: an eighth of the noise is seen by guessing alone, and the honest one is not."""
+    """Where nothing else is looked at: half of the noise is seen by guessing alone, and the honest one is not."""
     from understudy.auditing.conformance import outcome_of
     from understudy.auditing.conformance_outside import check_game
     from understudy.auditing.trial import Trial
 
     honest, found = outcome_of(check_game, Trial(method()))
     assert honest == PASSED, found
-    outcome, found = outcome_of(check_game, Trial(method(*noise_over(8))))
+    outcome, found = outcome_of(check_game, Trial(method(*noise_over(2))))
     assert outcome == FAILED
-    assert "1 is claimed" in found
+    assert "8 is claimed" in found
 
 
 # --- the command ---
