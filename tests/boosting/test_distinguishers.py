@@ -55,7 +55,9 @@ def test_critics_see_what_they_were_trained_on(gan, rows):
     family = kinds.critics(pool)
     assert family.count == 3
     table = Table.from_codes(schema, pool.codes)
-    layout = Layout(schema, OneWay(released.cells, released.fine, 1.0, 0.0), released.groups)
+    layout = Layout(
+        schema, OneWay(released.cells, released.fine, 1.0, {name: (0.0,) for name in released.cells}), released.groups
+    )
     encoded = layout.blocks.encode(jnp.asarray(coarse_rows(table, layout)))
     for number in range(3):
         layers = [{"w": w, "b": b} for w, b in kinds.kept_layers(released.trajectory, "critic", number)]

@@ -11,7 +11,7 @@ from understudy.schema import Schema
 from understudy.synthesizers.mixture.coarse import coarse_groups
 from understudy.synthesizers.mixture.estimate import coarse_codes, epsilon_for_error, estimate, noise_tvd
 from understudy.synthesizers.mixture.plan import Config, make_plan
-from understudy.synthesizers.one_way import fine_cells
+from understudy.synthesizers.one_way import fine_cells, one_way_noise
 
 SCHEMA = Schema.loads(
     """
@@ -47,7 +47,8 @@ def test_a_distance_is_at_most_one() -> None:
 
 def test_noise_and_pairs_are_the_plans() -> None:
     plan, found = planned(1.0)
-    assert {table.noise for table in found.one_way} == {plan.one_way_noise}
+    noise = one_way_noise(fine_cells(SCHEMA), plan.one_way_multiplier)
+    assert {table.columns[0]: table.noise for table in found.one_way} == {n: rungs[0] for n, rungs in noise.items()}
     assert {table.noise for table in found.two_way} == {plan.pair_noise}
     assert [table.columns for table in found.two_way] == list(plan.always)
     assert found.cells == sum(table.cells for table in found.one_way + found.two_way)

@@ -38,7 +38,8 @@ def tables_of(truth: np.ndarray, pairs: list[tuple[str, str]]) -> list[np.ndarra
 @pytest.fixture(scope="module")
 def one_way(truth: np.ndarray) -> OneWay:
     sums = {"a": (0, 2, 3), "y": (1, 2, 3), "b": (0, 1, 3), "c": (0, 1, 2)}
-    return OneWay(fine_cells(SCHEMA), {n: TOTAL * truth.sum(axis=over) for n, over in sums.items()}, TOTAL, noise=2.0)
+    counts = {n: TOTAL * truth.sum(axis=over) for n, over in sums.items()}
+    return OneWay(fine_cells(SCHEMA), counts, TOTAL, noise=dict.fromkeys(sums, (2.0,)))
 
 
 COARSE = Coarse({name: np.arange(size) for name, size in SIZES.items()}, "y", 2)

@@ -18,7 +18,7 @@ from understudy.synthesizers.gs_wgan import game as games
 from understudy.synthesizers.gs_wgan.ask import Asking, clip_rows
 from understudy.synthesizers.gs_wgan.config import Config
 from understudy.synthesizers.neural.rows import Layout
-from understudy.synthesizers.one_way import consistent, fine_cells
+from understudy.synthesizers.one_way import OneWay, fine_cells
 
 SCHEMA = Schema.loads("""
 rows: 200
@@ -41,9 +41,8 @@ def people(rows: int = 160, seed: int = 0) -> pd.DataFrame:
 def layout_of(schema: Schema = SCHEMA) -> Layout:
     cells = fine_cells(schema)
     groups = {name: np.arange(c.count) for name, c in cells.items()}
-    return Layout(
-        schema, consistent(cells, {name: np.full(c.count, 25.0) for name, c in cells.items()}, noise=1.0), groups
-    )
+    even = {name: np.full(c.count, 25.0) for name, c in cells.items()}
+    return Layout(schema, OneWay(cells, even, 75.0, dict.fromkeys(cells, (1.0,))), groups)
 
 
 def rows_of(count: int, seed: int = 0) -> np.ndarray:

@@ -79,7 +79,7 @@ def test_plans_keep_to_the_budget_and_to_their_limits(schema: Schema, asked: flo
 @settings(max_examples=15)
 def test_without_privacy_everything_is_measured_without_noise(schema: Schema):
     plan = make_plan(Config(), schema, Budget(math.inf, 1e-6))
-    assert plan.one_way_noise == plan.pair_noise == plan.chosen_pairs == 0
+    assert plan.one_way_multiplier == plan.pair_noise == plan.chosen_pairs == 0
     assert len(plan.always) == math.comb(len(plan.columns), 2)
 
 
@@ -87,7 +87,6 @@ def test_noise_of_a_count_is_that_of_its_release():
     schema = Schema(rows=10**6, label="a", columns={name: Boolean() for name in "abcd"})
     plan = make_plan(Config(), schema, Budget(1.0, 1e-6))
     assert plan.label == "a"
-    assert plan.one_way_noise == pytest.approx(plan.one_way_multiplier * math.sqrt(4))
     assert plan.pair_noise == pytest.approx(plan.pair_multiplier * math.sqrt(3))
 
 

@@ -59,7 +59,7 @@ def released(name: str) -> tuple[OneWay, Coarse]:
     counts = {column: np.array(table) for column, table in zip("abcd", MARGINS[name], strict=True)}
     groups = {column: np.arange(len(table)) for column, table in counts.items()}
     total = float(counts["a"].sum())
-    return OneWay(fine_cells(SCHEMA), counts, total, noise=1.0), Coarse(groups, None, 1)
+    return OneWay(fine_cells(SCHEMA), counts, total, dict.fromkeys(counts, (1.0,))), Coarse(groups, None, 1)
 
 
 def captured_rounds(module: ModuleType, table: Table, plan: Plan, margins: str, *, picks: Iterator[int]) -> list[Any]:
@@ -200,7 +200,7 @@ def test_dependence_is_found_when_there_is_budget(plan):
     rows = [row for row, codes in enumerate(ROWS) if codes[0] == codes[3]] * 20
     one_way, coarse = released("even")
     counts = {name: np.bincount(table_of(rows).codes(name), minlength=c.count) for name, c in one_way.cells.items()}
-    one_way = OneWay(one_way.cells, counts, float(len(rows)), noise=1.0)
+    one_way = dataclasses.replace(one_way, counts=counts, total=float(len(rows)))
     first = dataclasses.replace(plan, chosen_pairs=1, selection_epsilon=50.0)
     ledger = Ledger(Budget(1e3, 1e-6))
     assert choose_pairs(table_of(rows), one_way, coarse, first, streams=Streams.from_seed(0), ledger=ledger) == [

@@ -50,30 +50,37 @@ def seen_targets(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return seen
 
 
+# Squared weights: of town, age, sick and the three rungs of wage; of a column of two values.
+TINY_MOVED = 13**2 + 12**2 + 12**2 + (20**2 + 20**2 + 16**2)
+BOOLEAN_MOVED = 10**2
 CASES = ["independent", "mixture", "mixture split by label", "mixture that chooses", "one column"]
 
 
 @pytest.fixture(params=CASES)
 def case(request: pytest.FixtureRequest, tiny_schema: Schema, every_row: Table) -> SimpleNamespace:
-    """A method and a table, with the number of one-way and two-way tables that a row falls into."""
+    """A method and a table, with how far a row moves its one-way and two-way tables, squared, worked out by hand."""
     if request.param == "independent":
-        return SimpleNamespace(module=independent, table=every_row, columns=4, pairs=0, rounds=0)
+        return SimpleNamespace(module=independent, table=every_row, one_way=TINY_MOVED, pairs=0, rounds=0)
     if request.param == "mixture":
         schema = tiny_schema.model_copy(update={"label": None})
         table = Table.from_codes(schema, {name: every_row.codes(name) for name in schema.modelled})
-        return SimpleNamespace(module=mixture, table=table, columns=4, pairs=6, rounds=0)
+        return SimpleNamespace(module=mixture, table=table, one_way=TINY_MOVED, pairs=6, rounds=0)
     if request.param == "mixture split by label":
         schema = tiny_schema.model_copy(update={"rows": 100_000})
         table = Table.from_codes(schema, {name: every_row.codes(name) for name in schema.modelled})
-        return SimpleNamespace(module=mixture, table=table, columns=4, pairs=3, rounds=0)
+        return SimpleNamespace(module=mixture, table=table, one_way=TINY_MOVED, pairs=3, rounds=0)
     if request.param == "one column":
         table = random_table(booleans(1, 50), 20, 0)
-        return SimpleNamespace(module=mixture, table=table, columns=1, pairs=0, rounds=0)
+        return SimpleNamespace(module=mixture, table=table, one_way=BOOLEAN_MOVED, pairs=0, rounds=0)
     schema = booleans(12, 100)
     plan = make_plan(mixture.Config(), schema, BUDGET)
     assert 0 < plan.chosen_pairs < 66
     return SimpleNamespace(
-        module=mixture, table=random_table(schema, 80, 0), columns=12, pairs=plan.chosen_pairs, rounds=plan.chosen_pairs
+        module=mixture,
+        table=random_table(schema, 80, 0),
+        one_way=12 * BOOLEAN_MOVED,
+        pairs=plan.chosen_pairs,
+        rounds=plan.chosen_pairs,
     )
 
 
@@ -106,7 +113,7 @@ def check_ledger(case: SimpleNamespace, module: ModuleType, logged: Callable, mo
     steps = watch_steps(monkeypatch)
     released, _ = run(module, case.table, BUDGET, streams)
     charged = list(ledger.events)
-    touched = iter(zip([case.columns, case.pairs], steps, strict=False))
+    touched = iter(zip([case.one_way, case.pairs], steps, strict=False))
     recomputed: list[Any] = []
     paid = 0
     for number, entry in enumerate(log):
@@ -117,8 +124,8 @@ def check_ledger(case: SimpleNamespace, module: ModuleType, logged: Callable, mo
         assert paid > drawn  # every draw was paid before
         kind, scale, _ = entry
         if kind == "gaussian":
-            tables, step = next(touched)
-            recomputed.append(Gaussian(scale * step / math.sqrt(tables)))
+            moved, step = next(touched)
+            recomputed.append(Gaussian(scale * step / math.sqrt(moved)))
         elif isinstance(recomputed[-1], SelfComposed):
             assert recomputed[-1].event.epsilon == pytest.approx(1 / scale, rel=1e-12)
             recomputed[-1] = SelfComposed(recomputed[-1].event, recomputed[-1].count + 1)

@@ -175,9 +175,7 @@ def _plan_independent(schema: Schema, budget: "Budget", choice: "Choice", json: 
     from understudy.privacy import noise_multiplier
     from understudy.synthesizers.mixture.estimate import estimate_one_way
 
-    # One row touches one cell of each column's table, as release_one_way says.
-    noise = noise_multiplier(budget) * math.sqrt(len(schema.modelled))
-    tables = estimate_one_way(schema, noise)
+    tables = estimate_one_way(schema, noise_multiplier(budget))
     tvd = sum(table.tvd for table in tables) / len(tables)
     if json:
         one_way = [dataclasses.asdict(table) for table in tables]

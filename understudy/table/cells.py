@@ -11,7 +11,7 @@ import numpy as np
 from understudy.schema import Boolean, Categorical, Column, Datetime, Integer, Real
 from understudy.table.codec import codec
 
-MOST_CELLS = 512  # of a numeric column; a column of 100,000 integers gets about this many
+MOST_CELLS = 2048  # of a numeric column; a column of 100,000 integers gets about this many
 LOOKUP_LIMIT = 1 << 22  # up to this many codes, a table of their cells is faster than a search
 
 

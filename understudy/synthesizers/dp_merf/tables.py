@@ -176,7 +176,7 @@ def class_rows(embedding: Embedding, features: FeatureMap, noise: float, layout:
         return np.array([layout.one_way.total])
     label = layout.schema.label
     estimates = [np.bincount(layout.groups[label], weights=layout.one_way.counts[label], minlength=plan.classes)]
-    variances = [max(layout.one_way.noise, 1e-9) ** 2]
+    variances = [max(layout.one_way.cell_noise(label), 1e-9) ** 2]
     if features.total_weight:
         estimates.append(embedding.total)
         variances.append(max(noise / features.total_weight, 1e-9) ** 2)
@@ -190,13 +190,13 @@ def class_rows(embedding: Embedding, features: FeatureMap, noise: float, layout:
 
 
 def _label_counts(layout: "Layout") -> "LabelCounts":
-    """The released table of a label that is a number, by coarse code; a code of m cells has m times the variance."""
+    """The released table of a label that is a number, by coarse code."""
     from understudy.synthesizers.dp_merf.match import LabelCounts
 
     label = layout.schema.label
     groups = layout.groups[label]
     counts = np.bincount(groups, weights=layout.one_way.counts[label])
-    return LabelCounts(counts, np.maximum(layout.one_way.noise * np.sqrt(np.bincount(groups)), 1.0))
+    return LabelCounts(counts, np.maximum(np.sqrt(layout.one_way.coarse_variance(label, groups)), 1.0))
 
 
 def _generators(fitted: Any, rows: np.ndarray, layout: "Layout", plan: Plan) -> list[Generator]:

@@ -179,7 +179,7 @@ def train(
 
 
 def _enough_rows(layout: "Layout", share: float) -> bool:
-    return share * layout.one_way.total >= LEAST_ROWS_IN_NOISE * layout.one_way.noise
+    return share * layout.one_way.total >= LEAST_ROWS_IN_NOISE * layout.one_way.cell_noise(layout.schema.label)
 
 
 def _learn_class(

@@ -41,7 +41,8 @@ class Coded:
 
     def noise(self) -> list[float]:
         """Standard deviation of these counts, about: a code is the sum of some fine cells."""
-        return [self.one_way.noise * math.sqrt(len(groups) / (groups.max() + 1)) for groups in self.groups.values()]
+        variances = [self.one_way.coarse_variance(name, groups) for name, groups in self.groups.items()]
+        return [math.sqrt(variance.mean()) for variance in variances]
 
     def rows(self, table: Table) -> Iterator[list[np.ndarray]]:
         """Blocks of the private table's codes, an array a column."""

@@ -15,6 +15,7 @@ from understudy.errors import OptionError
 from understudy.schema import Column, Schema
 from understudy.synthesizers.mixture.pairs import MOST_LOOKS
 from understudy.synthesizers.mixture.plan import Config, Plan
+from understudy.synthesizers.one_way import fine_cells, one_way_noise, rungs_of
 from understudy.table.cells import Cells, cells_of
 from understudy.table.codec import codec
 from understudy.table.storage import SPILL_BYTES
@@ -82,11 +83,14 @@ def noise_tvd(cells: int, noise: float, rows: int) -> float:
     return min(cells * noise * MEAN_SIZE / (2 * rows), 1.0)
 
 
-def estimate_one_way(schema: Schema, noise: float) -> tuple[TableEstimate, ...]:
-    """The fine one-way tables of all modelled columns, each cell with noise of this standard deviation."""
-    return tuple(
-        _table((name,), cells_of(column).count, noise, schema.rows) for name, column in schema.modelled.items()
-    )
+def estimate_one_way(schema: Schema, noise_multiplier: float) -> tuple[TableEstimate, ...]:
+    """The fine one-way tables of all modelled columns.
+
+    Long ordered columns are counted on several rungs and smoothed: theirs is the distance between the widest runs.
+    """
+    cells = fine_cells(schema)
+    noise = one_way_noise(cells, noise_multiplier)
+    return tuple(_column(name, c, noise[name], schema.rows) for name, c in cells.items())
 
 
 def estimate(plan: Plan, config: Config, schema: Schema) -> Estimate:
@@ -97,7 +101,7 @@ def estimate(plan: Plan, config: Config, schema: Schema) -> Estimate:
     (up to where they move to a file), and a few copies of the fit's tables, classes * D^2, and mixture, K * D.
     """
     sizes = {name: coarse_codes(schema.modelled[name], plan) for name in plan.columns}
-    one_way = estimate_one_way(schema, plan.one_way_noise)
+    one_way = estimate_one_way(schema, plan.one_way_multiplier)
     two_way = tuple(_pair(plan, pair, sizes[pair[0]] * sizes[pair[1]]) for pair in plan.always)
     left = [pair for pair in combinations(sizes, 2) if pair not in set(plan.always)]
     chosen = None
@@ -164,6 +168,12 @@ def _pair(plan: Plan, pair: tuple[str, ...], cells: int) -> TableEstimate:
     tvd = noise_tvd(cells, plan.pair_noise * math.sqrt(plan.label_classes), plan.rows)
     measured = _table(pair, cells * plan.label_classes, plan.pair_noise, plan.rows)
     return TableEstimate(pair, measured.cells, measured.noise, measured.error, tvd)
+
+
+def _column(name: str, cells: Cells, noise: tuple[float, ...], rows: int) -> TableEstimate:
+    widest = -(-cells.count // rungs_of(cells)[-1])
+    tvd = noise_tvd(widest, noise[-1], rows)
+    return TableEstimate((name,), cells.count, noise[0], noise[0] * MEAN_SIZE, tvd)
 
 
 def _table(columns: tuple[str, ...], cells: int, noise: float, rows: int) -> TableEstimate:

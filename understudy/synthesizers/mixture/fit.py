@@ -19,7 +19,7 @@ STEPS_PER_CHUNK = 25
 LEARNING_RATE = 0.1
 # Half a squared standardised residual averages 0.5 under the truth. Fitting below that is fitting the noise.
 NOISE_LEVEL = 0.48
-START_SPREAD = 1.0  # standard deviation of the first logits around the one-way tables
+START_SPREAD = 0.7  # standard deviation of the first logits around the one-way tables
 
 
 @dataclass(frozen=True, eq=False)

@@ -79,12 +79,6 @@ class Plan:
         return len(self.always) + self.chosen_pairs
 
     @property
-    def one_way_noise(self) -> float:
-        """Standard deviation of a fine count: one row touches one cell of each column."""
-        columns = len(self.columns) + (self.label is not None)
-        return self.one_way_multiplier * math.sqrt(columns)
-
-    @property
     def pair_noise(self) -> float:
         """Standard deviation of a cell of a two-way table."""
         return self.pair_multiplier * math.sqrt(self.pairs)

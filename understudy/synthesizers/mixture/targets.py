@@ -29,9 +29,10 @@ def make_targets(
         counts[:, a, b], counts[:, b, a] = table, table.transpose(0, 2, 1)
         weights[:, a, b], weights[:, b, a] = weight, weight.transpose(0, 2, 1)
     ones = [np.bincount(coarse.groups[name], weights=one_way.counts[name]) for name in names]
-    # A coarse count adds up its cells' noise.
-    cells = [np.bincount(coarse.groups[name]) for name in names]
-    variances = [one_way.noise**2 * c + SAMPLING_PART * o + ROUNDING_VARIANCE for c, o in zip(cells, ones, strict=True)]
+    variances = [
+        one_way.coarse_variance(name, coarse.groups[name]) + SAMPLING_PART * counted + ROUNDING_VARIANCE
+        for name, counted in zip(names, ones, strict=True)
+    ]
     if coarse.label is None:
         class_shares = np.ones(1)
     else:

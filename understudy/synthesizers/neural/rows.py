@@ -55,7 +55,7 @@ def release_layout(
             one_way.counts[name],
             bins=bins,
             most_codes=MOST_CODES,
-            rare=0.0 if name == schema.label else 2 * one_way.noise,
+            rare=0.0 if name == schema.label else 2 * one_way.cell_noise(name),
         )
         for name, cells in one_way.cells.items()
     }
