@@ -48,12 +48,12 @@ MEASURED = [("a", "b"), ("b", "c")]
 
 @pytest.fixture(scope="module")
 def targets(truth: np.ndarray, one_way: OneWay) -> Targets:
-    return make_targets(one_way, COARSE, MEASURED, tables_of(truth, MEASURED), 0.1)
+    return make_targets(SCHEMA, one_way, COARSE, MEASURED, tables_of(truth, MEASURED), 0.1)
 
 
 @pytest.fixture(scope="module")
 def fitted(targets: Targets) -> Fitted:
-    return fit_mixture(targets, components=8, steps=400, seed=0, progress=silent, note="")
+    return fit_mixture(targets, components=8, fits=1, steps=400, seed=0, progress=silent, note="")
 
 
 def two_way(fitted: Fitted, first: slice, second: slice) -> np.ndarray:
@@ -89,11 +89,51 @@ def test_the_result_is_a_mixture(fitted: Fitted):
 
 
 def test_equal_seeds_fit_equally(targets: Targets, fitted: Fitted):
-    again = fit_mixture(targets, components=8, steps=400, seed=0, progress=silent, note="")
+    again = fit_mixture(targets, components=8, fits=1, steps=400, seed=0, progress=silent, note="")
     np.testing.assert_array_equal(again.probabilities, fitted.probabilities)
-    other = fit_mixture(targets, components=8, steps=400, seed=1, progress=silent, note="")
+    other = fit_mixture(targets, components=8, fits=1, steps=400, seed=1, progress=silent, note="")
     assert (other.probabilities != fitted.probabilities).any()
 
 
 def test_no_more_steps_are_taken_than_asked_for(targets: Targets):
-    assert fit_mixture(targets, components=8, steps=10, seed=0, progress=silent, note="").steps <= 10
+    assert fit_mixture(targets, components=8, fits=1, steps=10, seed=0, progress=silent, note="").steps <= 10
+
+
+def test_fits_lie_side_by_side(targets):
+    alone = [fit_mixture(targets, components=8, fits=1, steps=25, seed=s, progress=silent, note="") for s in (3, 4)]
+    both = fit_mixture(targets, components=8, fits=2, steps=25, seed=3, progress=silent, note="")
+    np.testing.assert_array_equal(both.weights, np.concatenate([one.weights for one in alone], axis=1) / 2)
+    np.testing.assert_array_equal(both.probabilities, np.concatenate([one.probabilities for one in alone], axis=1))
+
+
+def test_progress_goes_through_all_fits(targets):
+    told: list[float] = []
+    watch = lambda stage, done, note="": told.append(done)  # noqa: E731
+    fit_mixture(targets, components=8, fits=3, steps=25, seed=0, progress=watch, note="")
+    assert told == sorted(told)
+    assert told[0] == 0
+    assert told[-1] == 1
+
+
+def test_what_rules_exclude_gets_no_mass():
+    """Two columns in an order: the tables say nothing of it (they are even), the rule does."""
+    schema = Schema.loads("""
+rows: 1000
+columns:
+  low: {kind: integer, low: 0, high: 5}
+  high: {kind: integer, low: 0, high: 5}
+rules:
+  - {column: low, at_most: high}
+""")
+    cells = fine_cells(schema)
+    one_way = OneWay(cells, {name: np.full(6, 200.0) for name in cells}, 1200.0, dict.fromkeys(cells, (60.0,)))
+    coarse = Coarse({name: np.array([0, 0, 1, 1, 2, 2]) for name in cells}, None, 1)
+    even = [np.full((1, 3, 3), 400 / 3)]
+    targets = make_targets(schema, one_way, coarse, [("low", "high")], even, 60.0)
+    below = np.tril(np.ones((3, 3), dtype=bool), -1)  # low in a later bin than high: impossible in all its cells
+    assert (targets.pairs[0, :3, 3:][below] == 0).all()
+    assert (targets.pairs[0, 3:, :3][below.T] == 0).all()
+    assert (targets.pairs[0, :3, 3:][~below] > 0).all()
+    fitted = fit_mixture(targets, components=8, fits=1, steps=300, seed=0, progress=silent, note="")
+    joint = np.einsum("lk,lkd,lke->de", fitted.weights, fitted.probabilities[..., :3], fitted.probabilities[..., 3:])
+    assert joint[below].sum() < 0.03

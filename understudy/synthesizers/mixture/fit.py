@@ -47,7 +47,26 @@ class Fitted:
     steps: int
 
 
-def fit_mixture(targets: Targets, *, components: int, steps: int, seed: int, progress: Progress, note: str) -> Fitted:
+def fit_mixture(
+    targets: Targets, *, components: int, fits: int, steps: int, seed: int, progress: Progress, note: str
+) -> Fitted:
+    """Several fits from different starts, their components side by side: a mixture of mixtures is a mixture.
+
+    What the fits agree on comes from the tables; where they differ, noise and luck were fitted, and that averages out.
+    """
+    found = []
+    for number in range(fits):
+
+        def part(stage: str, done: float, note: str, number: int = number) -> None:
+            progress(stage, (number + done) / fits, note)
+
+        found.append(_fit(targets, components=components, steps=steps, seed=seed + number, progress=part, note=note))
+    weights = np.concatenate([fitted.weights for fitted in found], axis=1) / fits
+    probabilities = np.concatenate([fitted.probabilities for fitted in found], axis=1)
+    return Fitted(weights, probabilities, sum(fitted.steps for fitted in found))
+
+
+def _fit(targets: Targets, *, components: int, steps: int, seed: int, progress: Progress, note: str) -> Fitted:
     """Minimises the squared error over the variance of all cells until it is what the noise alone would leave."""
     classes = len(targets.class_shares)
     each = max(-(-components // classes), 2)

@@ -48,10 +48,11 @@ def train(
         pairs += choose_pairs(table, one_way, coarse, plan, streams=streams, ledger=ledger)
     progress("counting pairs", 0.0, _spent(ledger))
     tables = release_pairs(table, one_way, coarse, pairs, plan, streams=streams, ledger=ledger)
-    targets = make_targets(one_way, coarse, pairs, tables, plan.pair_noise)
+    targets = make_targets(schema, one_way, coarse, pairs, tables, plan.pair_noise)
     fitted = fit_mixture(
         targets,
         components=plan.components,
+        fits=config.fits,
         steps=config.steps,
         seed=streams.init,
         progress=progress,

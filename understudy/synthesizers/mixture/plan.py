@@ -30,7 +30,8 @@ class Config:
 
     one_way_share: share of the budget (of 1/z^2) for the fine one-way tables.
     selection_share: share for choosing pairs, where the plan chooses.
-    components: product distributions in the mixture; None follows a public rule.
+    components: product distributions of one fit; None follows a public rule.
+    fits: fits from different starts, which are averaged.
     bins: most coarse bins of a numeric column; None follows a public rule.
     split_label: split every pair table by a declared label of few classes.
     steps: most gradient steps of the fit.
@@ -39,6 +40,7 @@ class Config:
     one_way_share: float = 0.2
     selection_share: float = 0.1
     components: int | None = None
+    fits: int = 4
     bins: int | None = None
     split_label: bool = True
     steps: int = 600
@@ -48,7 +50,12 @@ class Config:
             value = getattr(self, name)
             if not isinstance(value, float) or not 0 < value < 0.5:
                 raise OptionError(f"{name} must be a number between 0 and 0.5, got {value!r}")
-        for name, least, optional in (("components", 1, True), ("bins", 2, True), ("steps", 1, False)):
+        for name, least, optional in (
+            ("components", 1, True),
+            ("fits", 1, False),
+            ("bins", 2, True),
+            ("steps", 1, False),
+        ):
             value = getattr(self, name)
             whole = isinstance(value, int) and not isinstance(value, bool) and value >= least
             if not whole and not (optional and value is None):
@@ -71,7 +78,7 @@ class Plan:
     selection_epsilon: float  # of one round of choosing; 0 where nothing is chosen
     bins: int
     most_codes: int
-    components: int
+    components: int  # of one fit
     rows: int
 
     @property

@@ -1,10 +1,14 @@
 """Released tables in the layout of the fit."""
 
+from itertools import combinations
+
 import numpy as np
 
+from understudy.schema import Schema
 from understudy.synthesizers.mixture.fit import Targets
 from understudy.synthesizers.mixture.pairs import Coarse, Pair
 from understudy.synthesizers.one_way import OneWay
+from understudy.table.rules import impossible
 
 # The rows are themselves a sample: a part of a count's sampling variance joins its noise, so that no effort goes into
 # copying luck; and half a row of rounding keeps weights finite without noise.
@@ -13,9 +17,18 @@ ROUNDING_VARIANCE = 0.25
 
 
 def make_targets(
-    one_way: OneWay, coarse: Coarse, pairs: list[Pair], tables: list[np.ndarray], pair_noise: float
+    schema: Schema,
+    one_way: OneWay,
+    coarse: Coarse,
+    pairs: list[Pair],
+    tables: list[np.ndarray],
+    pair_noise: float,
 ) -> Targets:
-    """Stacks all tables; each cell is weighted by the inverse of its variance."""
+    """Stacks all tables; each cell is weighted by the inverse of its variance.
+
+    Cells that the schema's rules leave empty are known to be 0, with no noise at all, in pairs that were not measured
+    too: the mixture puts nothing there, so that few rows are drawn that break a rule.
+    """
     names = list(coarse.groups)
     sizes = tuple(coarse.size(name) for name in names)
     starts = dict(zip(names, np.concatenate([[0], np.cumsum(sizes)[:-1]]).tolist(), strict=True))
@@ -28,6 +41,14 @@ def make_targets(
         weight = 1 / (pair_noise**2 + SAMPLING_PART * np.maximum(table, 0) + ROUNDING_VARIANCE)
         counts[:, a, b], counts[:, b, a] = table, table.transpose(0, 2, 1)
         weights[:, a, b], weights[:, b, a] = weight, weight.transpose(0, 2, 1)
+    for first, second in combinations(names, 2) if schema.rules else ():
+        empty = _empty(schema, one_way, coarse, first, second)
+        if empty.any():
+            a = slice(starts[first], starts[first] + len(empty))
+            b = slice(starts[second], starts[second] + empty.shape[1])
+            for block, mask in (((slice(None), a, b), empty), ((slice(None), b, a), empty.T)):
+                counts[block] = np.where(mask, 0.0, counts[block])
+                weights[block] = np.where(mask, 1 / ROUNDING_VARIANCE, weights[block])
     ones = [np.bincount(coarse.groups[name], weights=one_way.counts[name]) for name in names]
     variances = [
         one_way.coarse_variance(name, coarse.groups[name]) + SAMPLING_PART * counted + ROUNDING_VARIANCE
@@ -46,3 +67,13 @@ def make_targets(
         sizes=sizes,
         total=one_way.total,
     )
+
+
+def _empty(schema: Schema, one_way: OneWay, coarse: Coarse, first: str, second: str) -> np.ndarray:
+    """Pairs of coarse codes all of whose cells are impossible together."""
+    possible = ~impossible(schema, first, second, one_way.cells[first], one_way.cells[second])
+    held = possible.astype(np.float32)
+    for axis, name in enumerate((first, second)):
+        member = np.arange(coarse.size(name))[:, None] == coarse.groups[name]
+        held = np.moveaxis(np.tensordot(member.astype(np.float32), held, axes=(1, axis)), 0, axis)
+    return held == 0
