@@ -20,8 +20,15 @@ from understudy.privacy import (
 SURE = 1 - 1e-6
 
 
-@pytest.mark.parametrize("epsilon", [1.0, 4.0])
-@pytest.mark.parametrize("name", MECHANISMS)
+@pytest.mark.parametrize(
+    ("name", "epsilon"),
+    [
+        # The noise of sampled steps takes long to find: once will do here.
+        pytest.param(name, epsilon, marks=pytest.mark.slow if (name, epsilon) == ("sampled-step", 4.0) else ())
+        for name in MECHANISMS
+        for epsilon in (1.0, 4.0)
+    ],
+)
 def test_games_show_less_than_is_claimed_and_more_than_half_of_it(name, epsilon):
     """Seeded: the same outcome every time. The confidence is that of the bound, 95 %."""
     found = play_mechanism(name, epsilon, streams=Streams.from_seed(1))
@@ -67,7 +74,7 @@ def test_a_clip_that_is_too_wide_is_found(monkeypatch):
     loop._scan.clear_cache()
     try:
         assert not play_mechanism("training-step", 2.0, streams=Streams.from_seed(1)).holds
-        assert not play_mechanism("sampled-step", 2.0, streams=Streams.from_seed(1)).holds
+        assert not play_mechanism("sampled-step", 1.0, streams=Streams.from_seed(1)).holds
     finally:
         loop._scan.clear_cache()
 
@@ -99,7 +106,7 @@ def test_mechanisms_are_found_by_events():
     ]
     assert mechanisms_of(events) == ["gaussian", "select", "select-both-ways", "training-step", "sampled-step"]
     assert mechanisms_of([OneOfMany(0.1, 1.0), PureDp(1.0)]) == ["permute-and-flip", "question"]
-    assert mechanisms_of([], boosted=True) == ["boosting-pick"]
+    assert mechanisms_of([]) == []
 
 
 def test_an_unknown_mechanism_is_refused():

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from understudy.schema import Schema
 
 # Of what may fail (1 - confidence): for games against single mechanisms, and for many canaries at once.
 STEPS_SHARE, ONE_RUN_SHARE = 0.2, 0.2
-USUAL_CANARIES = ("duplicate", "outlier")
+USUAL_CANARIES = ("duplicate", "corner")
 
 
 def audit(
@@ -73,15 +74,16 @@ def audit(
         stage = f"playing {method} on {pair.words}"
         since = None
         if spent < each:
-            for run, seconds in games.runs_of(setting, pair, workers=workers):
-                made.append(run)
-                keep(run, seconds)
-                # The first run of a process compiles; the clock starts behind it.
-                since = time.monotonic() if since is None else since
-                done = (spent + time.monotonic() - since) / each
-                progress(stage, (number + min(done, 1.0)) / len(settings), f"{len(made):,} runs")
-                if done >= 1:
-                    break
+            with closing(games.runs_of(setting, pair, workers=workers)) as runs:
+                for run, seconds in runs:
+                    made.append(run)
+                    keep(run, seconds)
+                    # The first run of a process compiles; the clock starts behind it.
+                    since = time.monotonic() if since is None else since
+                    done = (spent + time.monotonic() - since) / each
+                    progress(stage, (number + min(done, 1.0)) / len(settings), f"{len(made):,} runs")
+                    if done >= 1:
+                        break
         seconds = spent + (time.monotonic() - since if since is not None else 0.0)
         played.append(games.judged(setting, pair.words, made, seconds, events, confidence=share))
     progress("playing the mechanisms behind it", 1.0)

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +26,7 @@ _ALONE = {
 }
 
 
-def runs_of_workers(setting: "Setting", workers: int) -> Iterator[tuple[Run, float]]:
+def runs_of_workers(setting: "Setting", workers: int) -> Generator[tuple[Run, float], None, None]:
     """Runs as they end, without end. Closing the iterator ends the processes, and drops what they had begun."""
     job = json.dumps(setting.to_dict()).encode() + b"\n"
     crew = [_start(job, number) for number in range(workers)]

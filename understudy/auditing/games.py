@@ -8,7 +8,8 @@ import dataclasses
 import math
 import time
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -137,13 +138,14 @@ def play(
     pair = pair_of(setting, table)
     begin = time.monotonic()
     made, counts = [], [0, 0]
-    for run, _ in runs_of(setting, pair, workers=workers):
-        made.append(run)
-        counts[run.with_row] += 1
-        share = share_done(min(counts), runs, time.monotonic() - begin, minutes)
-        progress(f"playing {setting.method} on {pair.words}", min(share, 1.0), f"{len(made)} runs")
-        if share >= 1:
-            break
+    with closing(runs_of(setting, pair, workers=workers)) as endless:
+        for run, _ in endless:
+            made.append(run)
+            counts[run.with_row] += 1
+            share = share_done(min(counts), runs, time.monotonic() - begin, minutes)
+            progress(f"playing {setting.method} on {pair.words}", min(share, 1.0), f"{len(made)} runs")
+            if share >= 1:
+                break
     seconds = time.monotonic() - begin
     return judged(setting, pair.words, made, seconds, events_of(setting), confidence=confidence)
 
@@ -224,7 +226,7 @@ def pair_of(setting: Setting, table: Table | None = None) -> Pair:
     return pair_from_schema(setting.canary, setting.schema, setting.rows)
 
 
-def runs_of(setting: Setting, pair: Pair, *, workers: int) -> Iterable[tuple[Run, float]]:
+def runs_of(setting: Setting, pair: Pair, *, workers: int) -> Generator[tuple[Run, float], None, None]:
     """Runs without end, with their seconds; closing the iterator ends them."""
     if workers == 0:
         return _endless(setting, pair)
@@ -233,7 +235,7 @@ def runs_of(setting: Setting, pair: Pair, *, workers: int) -> Iterable[tuple[Run
     return runs_of_workers(setting, workers)
 
 
-def _endless(setting: Setting, pair: Pair) -> Iterable[tuple[Run, float]]:
+def _endless(setting: Setting, pair: Pair) -> Generator[tuple[Run, float], None, None]:
     one_run = runner(setting, pair)
     while True:
         for world in (True, False):

@@ -7,6 +7,7 @@ of it. Each is played at a claim of its own, found by the accountant for the eve
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -144,7 +145,7 @@ def sampled_step_worlds(epsilon: float, runs: int, streams: Streams) -> Worlds:
     from understudy.training.dpsgd import DpSgd, sgd_event
     from understudy.training.probe import canary_sums
 
-    multiplier = _calibrated(epsilon, lambda noise: sgd_event(RATE, ROUNDS, noise))
+    multiplier = _calibrated(epsilon, sgd_event, RATE)
     plan = DpSgd(
         rate=RATE,
         steps=_COMPILED * runs * ROUNDS,
@@ -164,7 +165,7 @@ def question_worlds(epsilon: float, runs: int, streams: Streams) -> Worlds:
     from understudy.synthesizers.gs_wgan.ask import Asking, asking_event
     from understudy.synthesizers.gs_wgan.probe import answers
 
-    multiplier = _calibrated(epsilon, lambda noise: asking_event(CRITICS, ROUNDS, noise))
+    multiplier = _calibrated(epsilon, asking_event, CRITICS)
     asking = Asking(critics=CRITICS, steps=_COMPILED * runs * ROUNDS, batch=4, clip=1.0, noise_multiplier=multiplier)
     with_row, without = (
         _log_ratio(answers(asking, with_row=row, streams=streams), 1 / CRITICS, multiplier) for row in (True, False)
@@ -220,8 +221,10 @@ class _TwoDistinguishers:
         return np.array([int(table.codes("a").sum()) * UNIT, 0], dtype=np.int64)
 
 
-def _calibrated(epsilon: float, event_of: Callable[[float], Event]) -> float:
-    return calibrate(lambda noise: [event_of(noise)], Budget(epsilon, COUNTED_DELTA))
+@lru_cache(maxsize=64)
+def _calibrated(epsilon: float, event_of: Callable[[float, int, float], Event], sampled: float) -> float:
+    """The noise at which so many rounds cost epsilon: seconds of work, and the same for every game."""
+    return calibrate(lambda noise: [event_of(sampled, ROUNDS, noise)], Budget(epsilon, COUNTED_DELTA))
 
 
 def _log_ratio(sums: NDArray, rate: float, multiplier: float) -> NDArray:
@@ -261,13 +264,11 @@ def play_mechanism(
     return StepGame(name, words, claim, delta, rule(worlds.with_row, worlds.without, delta, confidence))
 
 
-def mechanisms_of(events: Iterable[Event], *, boosted: bool = False) -> list[str]:
+def mechanisms_of(events: Iterable[Event]) -> list[str]:
     """The mechanisms behind what was charged, in the order of `MECHANISMS`."""
     found: set[str] = set()
     for event in events:
         _add(event, found, many=False)
-    if boosted:
-        found.add("boosting-pick")
     return [name for name in MECHANISMS if name in found]
 
 
