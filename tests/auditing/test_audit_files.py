@@ -110,7 +110,16 @@ def test_an_audit_is_plain_json():
     assert Audit.from_json(found.to_json()) == found
     data = json.loads(found.to_json())
     assert (data["lower_bound"], data["holds"]) == (0.4, True)
-    for text in ("", "{}", '{"format": 2}', "[1]", found.to_json()[:-20], found.to_json().replace('"rule"', '"role"')):
+    worded = found.to_json().replace('"ceiling": 9.0', '"ceiling": "nine"')
+    for text in (
+        worded,
+        "",
+        "{}",
+        '{"format": 2}',
+        "[1]",
+        found.to_json()[:-20],
+        found.to_json().replace('"rule"', '"role"'),
+    ):
         with pytest.raises(DataError, match="audit file"):
             Audit.from_json(text)
 

@@ -87,6 +87,36 @@ def test_every_method_can_be_played(method):
     assert setting == games.Setting.from_dict(setting.to_dict())
 
 
+def test_columns_that_rules_give_are_no_stumbling_block():
+    schema = Schema.loads("""
+rows: 100
+columns:
+  degree: {kind: ordinal, values: [none, school, college]}
+  years: {kind: integer, low: 0, high: 20}
+  town: {kind: categorical, values: [Bern, Cork]}
+rules:
+  - {columns: [degree], give: years, by: [[none, 0], [school, 10], [college, 16]]}
+""")
+    setting = games.make_setting("independent", schema, 4.0, None, canary="corner")
+    run = games.runner(setting, games.pair_of(setting))(True)
+    counts = [name for name in run.readings[scores.MODEL] if name.startswith("count of its cell")]
+    assert len(counts) == 2
+    assert games.Setting.from_dict(setting.to_dict()) == setting
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("canary", canaries.CANARIES)
+def test_images_can_be_played(canary):
+    schema = Schema.loads("""
+rows: 100
+label: d
+columns: {d: {kind: categorical, values: [a, b]}, scan: {kind: image, height: 4, width: 4}}
+""")
+    setting = games.make_setting("auto", schema, 4.0, None, canary=canary)
+    run = games.runner(setting, games.pair_of(setting))(True)
+    assert run.readings[scores.ROWS].keys() >= {scores.AGREEING}
+
+
 def test_a_sound_method_survives_and_the_game_has_power():
     setting = games.make_setting("independent", None, 8.0, 1e-6, canary="duplicate")
     endless = games.runs_of(setting, games.pair_of(setting), workers=0)

@@ -185,19 +185,19 @@ def make_setting(
     rows = table.rows if table is not None else _usual_rows(schema, budget)
     module = method_module(method)
     small = schema.model_copy(update={"rows": max(rows, 1)})
-    chosen = short_options(module, rows) | dict(options or {})
+    chosen = short_options(module, rows, images=bool(schema.images)) | dict(options or {})
     check_plan(module, make_config(module, chosen), small, budget)
     return Setting(method, small, epsilon, delta, canary, rows, chosen)
 
 
-def short_options(module: ModuleType, rows: int) -> dict[str, Any]:
-    """Options of a method that make its fits short."""
+def short_options(module: ModuleType, rows: int, *, images: bool = False) -> dict[str, Any]:
+    """Options of a method that make its fits short; with images, options for tables may be refused."""
     found: dict[str, Any] = {}
     fields = dataclasses.fields(module.Config)
     rowless = "batch" not in {field.name for field in fields}
     for field in fields:
         short = _STEPS_WITHOUT_ROWS if field.name == "steps" and rowless else _SHORT.get(field.name)
-        if short is None:
+        if short is None or (images and field.name != "steps"):
             continue
         if field.default is None:
             if field.name != "latent":

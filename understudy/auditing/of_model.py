@@ -124,7 +124,7 @@ def _recognise(model: Model, table: Table) -> tuple[bool | None, str]:
     """Whether the released one-way tables look like this table's, within several times what the noise does to them."""
     arrays = model.released.arrays()
     first = model.certificate.entries[0].event if model.certificate.entries else None
-    modelled = model.schema.modelled
+    modelled = model.schema.learnt().modelled  # columns that rules give are not released
     noise = first.noise_multiplier * np.sqrt(len(modelled)) if isinstance(first, Gaussian) else None
     if noise is None or not modelled or any(f"fine.{number}" not in arrays for number in range(len(modelled))):
         return None, (
@@ -172,4 +172,6 @@ def _membership(model: Model, table: Table, fresh: Table | None, confidence: flo
 
 
 def _familiar(model: Model, table: Table, chosen: np.ndarray) -> np.ndarray:
-    return np.asarray(model.released.log_prob({name: table.codes(name)[chosen] for name in model.schema.modelled}))
+    return np.asarray(
+        model.released.log_prob({name: table.codes(name)[chosen] for name in model.schema.learnt().modelled})
+    )

@@ -108,8 +108,8 @@ class Audit:
             together = None if data["one_run"] is None else _bound(data["one_run"])
             kept = {f.name: data[f.name] for f in fields(Audit)}
             found = Audit(**(kept | {"games": games, "steps": steps, "one_run": together}))
-            if not all(isinstance(x, int | float) for x in (found.epsilon, found.delta, found.confidence)):
-                raise ValueError
+            _need_numbers(found.epsilon, found.delta, found.confidence, *(n for g in games for n in g.runs))
+            _need_numbers(*(n for step in steps for n in (step.epsilon, step.delta)))
             found.statement()
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise DataError(f"audit file: {problem}") from None
@@ -142,7 +142,14 @@ def _game(data: Mapping[str, Any]) -> Game:
 
 
 def _bound(data: Mapping[str, Any]) -> LowerBound:
-    return LowerBound(**(dict(data) | {"runs": tuple(data["runs"])}))
+    found = LowerBound(**(dict(data) | {"runs": tuple(data["runs"])}))
+    _need_numbers(found.epsilon, found.delta, found.confidence, found.ceiling, *found.runs)
+    return found
+
+
+def _need_numbers(*values: Any) -> None:
+    if not all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
+        raise ValueError
 
 
 def _plain(value: Any) -> Any:

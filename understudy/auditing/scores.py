@@ -84,7 +84,7 @@ def _model_readings(model: Model, pair: Pair) -> dict[str, float]:
     found = {"number of rows": float(model.rows)}
     arrays = model.released.arrays()
     counted = []
-    for number, (name, column) in enumerate(pair.schema.modelled.items()):
+    for number, (name, column) in enumerate(pair.schema.learnt().modelled.items()):
         # Methods that release one-way tables keep them under these names; any other has log_prob.
         table = arrays.get(f"fine.{number}")
         if table is not None:
@@ -105,7 +105,7 @@ def _model_readings(model: Model, pair: Pair) -> dict[str, float]:
 
 def _pair_readings(model: Model, pair: Pair) -> dict[str, float]:
     """How many rows the model expects in the row's cell of every two columns, where all possible rows can be listed."""
-    columns = pair.schema.modelled
+    columns = pair.schema.learnt().modelled
     sizes = [codec(column).size for column in columns.values()]
     if None in sizes or len(sizes) < 2 or pair.schema.images:
         return {}
@@ -134,11 +134,11 @@ def _probes(pair: Pair) -> Codes:
         if len(others):
             different = (others != pair.row[name]).reshape(len(others), -1).any(axis=1)
             codes[name][place] = others[int(np.argmax(different))]
-    return {name: codes[name] for name in pair.schema.modelled}
+    return {name: codes[name] for name in pair.schema.learnt().modelled}
 
 
 def _row_readings(model: Model, pair: Pair, draws: int, rng: np.random.Generator) -> dict[str, float]:
-    drawn = model.released.sample(draws, rng, None)
+    drawn = model.draw(draws, rng)
     alike = []
     for name, column in pair.schema.modelled.items():
         cells = cells_of(column)
