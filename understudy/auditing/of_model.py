@@ -21,6 +21,7 @@ from understudy.privacy.events import Gaussian
 from understudy.privacy.ledger import TOLERANCE
 from understudy.synthesizers import model_file
 from understudy.synthesizers.api import Model, load
+from understudy.synthesizers.one_way import one_way_noise
 from understudy.table.cells import cells_of
 from understudy.table.read import read_table
 from understudy.table.table import Table
@@ -125,12 +126,13 @@ def _recognise(model: Model, table: Table) -> tuple[bool | None, str]:
     arrays = model.released.arrays()
     first = model.certificate.entries[0].event if model.certificate.entries else None
     modelled = model.schema.learnt().modelled  # columns that rules give are not released
-    noise = first.noise_multiplier * np.sqrt(len(modelled)) if isinstance(first, Gaussian) else None
-    if noise is None or not modelled or any(f"fine.{number}" not in arrays for number in range(len(modelled))):
+    comparable = modelled and all(f"fine.{number}" in arrays for number in range(len(modelled)))
+    if not comparable or not isinstance(first, Gaussian):
         return None, (
             "whether this is the table that the model was fitted to cannot be seen: nothing was released that could "
             "be compared with it (a certificate names no table, since that would tell about its rows)"
         )
+    by_column = one_way_noise({name: cells_of(facts) for name, facts in modelled.items()}, first.noise_multiplier)
     furthest, name = -np.inf, ""
     for number, (column, facts) in enumerate(modelled.items()):
         cells = cells_of(facts)
@@ -141,7 +143,9 @@ def _recognise(model: Model, table: Table) -> tuple[bool | None, str]:
         # Groups of cells, since smoothing moves counts between neighbours; noise of a group grows by the root.
         groups = np.array_split(np.arange(cells.count), min(cells.count, 8))
         off = [
-            abs(released[group].sum() - counts[group].sum()) - 8 * noise * np.sqrt(len(group)) - 0.05 * table.rows
+            abs(released[group].sum() - counts[group].sum())
+            - 8 * by_column[column][0] * np.sqrt(len(group))
+            - 0.05 * table.rows
             for group in groups
         ]
         if max(off) > furthest:

@@ -21,6 +21,7 @@ from understudy.auditing.canaries import Codes, Pair
 from understudy.errors import UnderstudyError
 from understudy.privacy.events import Event, Gaussian, Parallel, SelfComposed
 from understudy.synthesizers.api import Model
+from understudy.synthesizers.one_way import one_way_noise
 from understudy.table.cells import cells_of
 from understudy.table.codec import codec
 
@@ -35,7 +36,7 @@ _RIDGE = 0.1
 _MOST = 0.8
 LEARNT = "learnt weights of all readings"
 CELLS, LOG_PROBABILITY, AGREEING = (
-    "sum of the counts of its cells",
+    "counts of its cells, weighed by their noise",
     "log-probability of the row",
     "cells that agree with it",
 )
@@ -83,14 +84,16 @@ def read(model: Model, pair: Pair, *, draws: int, rng: np.random.Generator) -> d
 def _model_readings(model: Model, pair: Pair) -> dict[str, float]:
     found = {"number of rows": float(model.rows)}
     arrays = model.released.arrays()
+    columns = pair.schema.learnt().modelled
+    noise = one_way_noise({name: cells_of(column) for name, column in columns.items()}, 1.0)
     counted = []
-    for number, (name, column) in enumerate(pair.schema.learnt().modelled.items()):
+    for number, (name, column) in enumerate(columns.items()):
         # Methods that release one-way tables keep them under these names; any other has log_prob.
         table = arrays.get(f"fine.{number}")
         if table is not None:
             cell = int(cells_of(column).index(pair.row[name])[0])
-            counted.append(float(table[cell]))
-            found[f"count of its cell in column {number + 1}"] = counted[-1]
+            found[f"count of its cell in column {number + 1}"] = float(table[cell])
+            counted.append(float(table[cell]) / noise[name][0] ** 2)
     if counted:
         found[CELLS] = sum(counted)
     try:
