@@ -57,6 +57,7 @@ _SHORT = {
     "components": 16,
     "features": 8,
     "pretraining": 1,
+    "fits": 1,
     "batch": 16,
 }
 # Steps of a method without batches read no rows: they are cheap, and carry the evidence from counts into the model.
