@@ -4,6 +4,7 @@ import re
 from dataclasses import replace
 
 import pytest
+from test_report_browser import BROWSER, opened
 
 from understudy.report import Audited, AuditedStep, Shown, public_report
 from understudy.report.audit import audit, bars
@@ -67,3 +68,13 @@ def test_it_has_its_place_on_the_public_page(audited, guarantee) -> None:
     assert 'id="audit"' in page
     assert 'href="#audit"' in page
     assert 'id="audit"' not in public_report([], title="Report", guarantee=guarantee)
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no Chromium on PATH to open the page with")
+def test_a_browser_opens_it(audited, guarantee, tmp_path) -> None:
+    page = tmp_path / "page.html"
+    page.write_text(public_report([], title="Report", guarantee=guarantee, audited=audited), encoding="utf-8")
+    dom, console = opened(page.as_uri(), tmp_path / "profile")
+    assert console == []
+    assert dom.count("<svg") == 1
+    assert "<script" not in dom
