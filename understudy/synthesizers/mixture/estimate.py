@@ -118,7 +118,7 @@ def estimate(plan: Plan, config: Config, schema: Schema) -> Estimate:
         chosen_pairs=plan.chosen_pairs,
         codes=codes,
         cells=cells,
-        memory_bytes=_memory(plan, config, schema, codes),
+        memory_bytes=_memory(plan, schema, codes),
         seconds=_seconds(plan, config, columns=len(schema.modelled), looks=looks, cells=cells, codes=codes),
     )
 
@@ -181,10 +181,10 @@ def _table(columns: tuple[str, ...], cells: int, noise: float, rows: int) -> Tab
     return TableEstimate(columns, cells, noise, noise * MEAN_SIZE, noise_tvd(cells, noise, rows))
 
 
-def _memory(plan: Plan, config: Config, schema: Schema, codes: int) -> int:
+def _memory(plan: Plan, schema: Schema, codes: int) -> int:
     rows = plan.rows * sum(np.dtype(codec(column).dtype).itemsize for column in schema.modelled.values())
     tables = TABLE_COPIES * plan.label_classes * codes**2 * 4
-    mixture = (MIXTURE_COPIES + config.fits) * plan.components * codes * 4
+    mixture = (MIXTURE_COPIES + plan.fits) * plan.components * codes * 4
     return START_BYTES + min(rows, SPILL_BYTES) + tables + mixture
 
 
@@ -194,7 +194,7 @@ def _seconds(plan: Plan, config: Config, *, columns: int, looks: int, cells: int
         + plan.rows * columns / READ_CELLS_PER_SECOND
         + (plan.rows * (columns + plan.pairs) + looks) / COUNTS_PER_SECOND
         + (cells / NOISE_DRAWS_PER_SECOND if plan.pair_multiplier else 0.0)
-        + config.fits * config.steps * 6 * plan.components * codes**2 / FIT_OPERATIONS_PER_SECOND
+        + plan.fits * config.steps * 6 * plan.components * codes**2 / FIT_OPERATIONS_PER_SECOND
     )
 
 

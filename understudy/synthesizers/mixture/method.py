@@ -52,7 +52,7 @@ def train(
     fitted = fit_mixture(
         targets,
         components=plan.components,
-        fits=config.fits,
+        fits=plan.fits,
         steps=config.steps,
         seed=streams.init,
         progress=progress,

@@ -13,14 +13,17 @@ from understudy.table.cells import cells_of
 MOST_LABEL_CLASSES = 10  # a label with more classes is a column like any other
 FEWEST_BINS, MOST_BINS = 4, 32
 # Bins of a numeric column: BINS_FACTOR times the cube root of rows over noise (the balance of detail against noise).
-BINS_FACTOR = 2.0
+BINS_FACTOR = 1.7
 # Rows over the noise of a cell: below this, all pairs are too noisy, and fewer are chosen.
 WORTH_MEASURING = 36
 # Below this, splitting tables by the label thins them out for too little gain.
 WORTH_SPLITTING = 64
+# Above this many rows over the noise of a cell, more components find more to learn.
+CLEAR = 1000
 MOST_PAIRS_PER_COLUMN = 4
 MOST_CODES = 64  # coarse codes of a categorical column
 MOST_TOTAL_CODES = 3000  # of all columns together: bounds memory (its square) and time
+STEP_PRODUCTS = 4e8  # products of components and squared codes that all fits together do in a step
 MOST_CELLS = 600_000  # of all two-way tables together: exact noise costs some 20 microseconds a cell
 
 
@@ -31,7 +34,7 @@ class Config:
     one_way_share: share of the budget (of 1/z^2) for the fine one-way tables.
     selection_share: share for choosing pairs, where the plan chooses.
     components: product distributions of one fit; None follows a public rule.
-    fits: fits from different starts, which are averaged.
+    fits: fits from different starts, which are averaged; None follows a public rule.
     bins: most coarse bins of a numeric column; None follows a public rule.
     split_label: split every pair table by a declared label of few classes.
     steps: most gradient steps of the fit.
@@ -40,10 +43,10 @@ class Config:
     one_way_share: float = 0.2
     selection_share: float = 0.1
     components: int | None = None
-    fits: int = 4
+    fits: int | None = None
     bins: int | None = None
     split_label: bool = True
-    steps: int = 600
+    steps: int = 1000
 
     def __post_init__(self) -> None:
         for name in ("one_way_share", "selection_share"):
@@ -52,7 +55,7 @@ class Config:
                 raise OptionError(f"{name} must be a number between 0 and 0.5, got {value!r}")
         for name, least, optional in (
             ("components", 1, True),
-            ("fits", 1, False),
+            ("fits", 1, True),
             ("bins", 2, True),
             ("steps", 1, False),
         ):
@@ -79,6 +82,7 @@ class Plan:
     bins: int
     most_codes: int
     components: int  # of one fit
+    fits: int
     rows: int
 
     @property
@@ -118,7 +122,8 @@ def make_plan(config: Config, schema: Schema, budget: Budget) -> Plan:
         shares = [1.0, 0.0]  # a single column: the one-way table takes it all
     bins = config.bins or _bins(rows, pair_z * math.sqrt(pairs))
     bins, most_codes = _within_limits(schema, columns, bins, pairs, classes)
-    total_codes = sum(_codes(schema.modelled[name], bins, most_codes) for name in columns)
+    codes = sum(_codes(schema.modelled[name], bins, most_codes) for name in columns)
+    components = config.components or _components(rows, pair_z * math.sqrt(pairs), codes)
     return Plan(
         columns=columns,
         label_classes=classes,
@@ -130,7 +135,8 @@ def make_plan(config: Config, schema: Schema, budget: Budget) -> Plan:
         selection_epsilon=selection_epsilon,
         bins=bins,
         most_codes=most_codes,
-        components=config.components or _components(total_codes),
+        components=components,
+        fits=config.fits or _fits(components, codes),
         rows=rows,
     )
 
@@ -194,6 +200,16 @@ def _within_limits(schema: Schema, columns: tuple[str, ...], bins: int, pairs: i
         bins, most_codes = max(int(bins * 0.8), 2), max(int(most_codes * 0.8), 2)
 
 
-def _components(total_codes: int) -> int:
-    """As many as keep a gradient step within some two thousand million multiplications, from 50 to 600."""
-    return min(max(int(4e8 / max(total_codes, 1) ** 2), 50), 600)
+def _components(rows: int, noise: float, codes: int) -> int:
+    """Of one fit: 100 where noise limits what can be learnt, up to 600 with the rows over the noise of a cell.
+
+    Fewer for very many codes, to keep a gradient step affordable.
+    """
+    clear = 600 if noise == 0 else min(max(round(100 * math.sqrt(rows / noise / CLEAR)), 100), 600)
+    return max(min(clear, int(STEP_PRODUCTS / max(codes, 1) ** 2)), 50)
+
+
+def _fits(components: int, codes: int) -> int:
+    """Many small fits, averaged, come closer than a large one; up to 16, and fewer where each is dear."""
+    affordable = int(STEP_PRODUCTS / (components * max(codes, 1) ** 2))
+    return max(min(affordable, 1600 // components, 16), 1)
