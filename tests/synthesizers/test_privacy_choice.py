@@ -240,6 +240,18 @@ def test_the_part_is_public_and_each_row_has_its_own_coin(plan, copy_of, rows):
     assert taken == pytest.approx(10 * rows, abs=5 * math.sqrt(20 * rows / 4))
 
 
+def test_a_round_that_compares_a_part_charges_the_same(plan, copy_of, logged):
+    """Very many candidates: each round sees some of those that are left, drawn by coins that no row moves."""
+    module = copy_of(pairs_module, ("MOST_COMPARED = 10_000", "MOST_COMPARED = 2"))
+    streams, ledger, log = logged()
+    one_way, coarse = released("even")
+    picked = module.choose_pairs(table_of(range(24)), one_way, coarse, plan, streams=streams, ledger=ledger)
+    assert len(set(picked)) == len(picked) == plan.chosen_pairs
+    sizes = [entry[2] for entry in log if entry[0] == "gumbel"]
+    assert sizes == [min(2, CANDIDATES - number) for number in range(plan.chosen_pairs)]
+    assert ledger.events == (SelfComposed(BoundedRange(plan.selection_epsilon), plan.chosen_pairs),)
+
+
 # --- planted bugs ---
 
 CHOICE_BUGS = {

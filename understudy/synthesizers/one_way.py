@@ -11,7 +11,7 @@ from understudy.privacy.mechanisms import check_counts
 from understudy.schema import Schema
 from understudy.synthesizers.denoise import project_to_total
 from understudy.synthesizers.ladder import climb, estimate_ladder, run_variance, share_out, widths_of
-from understudy.table.cells import Cells, cells_of
+from understudy.table.cells import MOST_CELLS, Cells, cells_of
 from understudy.table.table import Table
 
 ROWS_PER_BLOCK = 1 << 16
@@ -20,6 +20,8 @@ ROWS_PER_BLOCK = 1 << 16
 MOST_SMOOTHED = 16
 # Weights are whole numbers, so that weighted counts are too: some eighths are fine enough.
 PARTS = 8
+MOST_IN_ALL = 300_000  # numeric cells of all columns together, at some 20 microseconds each
+FEWEST_CELLS = 128
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,8 +54,9 @@ def check_tables(cells: Mapping[str, Cells], counts: Mapping[str, np.ndarray]) -
 
 
 def fine_cells(schema: Schema) -> dict[str, Cells]:
-    """The public cells of every modelled column."""
-    return {name: cells_of(column) for name, column in schema.modelled.items()}
+    """The public cells of every modelled column: fewer a column where there are very many, since noise costs time."""
+    most = min(max(MOST_IN_ALL // max(len(schema.modelled), 1), FEWEST_CELLS), MOST_CELLS)
+    return {name: cells_of(column, most=most) for name, column in schema.modelled.items()}
 
 
 def rungs_of(cells: Cells) -> tuple[int, ...]:

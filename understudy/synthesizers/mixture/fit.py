@@ -24,6 +24,7 @@ NOISE_LEVEL = 0.44
 # their noise must be near it by themselves.
 STANDS_OUT = 4.0
 CLEAR_LEVEL = 0.6
+STALL_STEPS, STALLED = 100, 0.99  # a fit that gains less than a hundredth in so many steps has nothing left to learn
 START_SPREAD = 0.7  # standard deviation of the first logits around the one-way tables
 
 
@@ -86,7 +87,7 @@ def _fit(targets: Targets, *, components: int, steps: int, seed: int, progress: 
     schedule = optax.cosine_decay_schedule(LEARNING_RATE, steps, alpha=0.05)
     optimiser = optax.adam(schedule, b2=0.99)
     state = optimiser.init(params)
-    done = 0
+    done, before = 0, np.inf
     progress("fitting", 0.0, note)
     while done < steps:
         length = min(STEPS_PER_CHUNK, steps - done)
@@ -98,6 +99,10 @@ def _fit(targets: Targets, *, components: int, steps: int, seed: int, progress: 
         if not np.isfinite(error):
             raise OptionError("the fit of the mixture diverged; give fewer `steps` or more `components`")
         progress("fitting", done / steps, note)
+        if done % STALL_STEPS == 0:
+            if error > STALLED * before:
+                break
+            before = error
         if error < NOISE_LEVEL and float(clear) / clearly < CLEAR_LEVEL:
             break
     progress("fitting", 1.0, note)

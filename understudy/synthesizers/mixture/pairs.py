@@ -14,6 +14,9 @@ from understudy.table.table import Table
 Pair = tuple[str, str]
 # Choosing looks at every pair: above this many (row, pair) counts, it looks at a random part of the rows.
 MOST_LOOKS = 4_000_000_000
+# One round compares at most so many pairs, drawn anew by public coins: exact choices among more take too long, and what
+# a round does not see, a later one does.
+MOST_COMPARED = 10_000
 # Scores are summed on this grid, where floats add without rounding: one row moves them by the bound and not a bit more.
 STEPS_PER_COUNT = 2.0**10
 
@@ -112,13 +115,14 @@ def choose_pairs(
 
     Guarantee: a row moves one cell by 1 and the product not at all, so a score moves by at most 1/2, up or down: each
     round is an exponential mechanism with that sensitivity, charged as bounded range. Rounds pick without replacement
-    from the same scores; each round's charge holds given the earlier picks. Where there are very many rows, scores
+    from the same scores; each round's charge holds given the earlier picks, and given which pairs it compares where
+    there are very many: coins say that, which know nothing of the rows. Where there are very many rows, scores
     come from a random part of them, each row taken with a public probability by a coin of its own. Given the coins, a
     row moves a score by at most 1/2 or not at all, so the charged curves bound the picks together with the coins, and
     the picks alone reveal no more.
     """
-    columns = plan.columns
-    candidates = [(a, b) for i, a in enumerate(columns) for b in columns[i + 1 :] if (a, b) not in set(plan.always)]
+    columns, always = plan.columns, set(plan.always)
+    candidates = [(a, b) for i, a in enumerate(columns) for b in columns[i + 1 :] if (a, b) not in always]
     rate = min(1.0, MOST_LOOKS / (plan.rows * len(candidates)))
     keep = streams.sampling if rate < 1 else None
     epsilon = plan.selection_epsilon
@@ -133,8 +137,11 @@ def choose_pairs(
     picked: list[Pair] = []
     left = np.arange(len(candidates))
     for _ in range(plan.chosen_pairs):
+        seen = left
+        if len(left) > MOST_COMPARED:
+            seen = streams.sampling.choice(left, MOST_COMPARED, replace=False)
         place = select(
-            scores[left],
+            scores[seen],
             sensitivity=0.5,
             epsilon=epsilon,
             monotone=False,
@@ -142,8 +149,8 @@ def choose_pairs(
             ledger=rounds,
             purpose="choice of pairs",
         )
-        picked.append(candidates[left[place]])
-        left = np.delete(left, place)
+        picked.append(candidates[seen[place]])
+        left = left[left != seen[place]]
     return picked
 
 
