@@ -56,7 +56,7 @@ def test_critics_see_what_they_were_trained_on(gan, rows):
     assert family.count == 3
     table = Table.from_codes(schema, pool.codes)
     layout = Layout(
-        schema, OneWay(released.cells, released.fine, 1.0, {name: (0.0,) for name in released.cells}), released.groups
+        schema, OneWay(released.cells, released.fine, 1.0, dict.fromkeys(released.cells, (0.0,))), released.groups
     )
     encoded = layout.blocks.encode(jnp.asarray(coarse_rows(table, layout)))
     for number in range(3):
