@@ -21,8 +21,7 @@ from understudy.privacy.events import Gaussian
 from understudy.privacy.ledger import TOLERANCE
 from understudy.synthesizers import model_file
 from understudy.synthesizers.api import Model, load
-from understudy.synthesizers.one_way import one_way_noise
-from understudy.table.cells import cells_of
+from understudy.synthesizers.one_way import fine_cells, one_way_noise
 from understudy.table.read import read_table
 from understudy.table.table import Table
 
@@ -125,17 +124,16 @@ def _recognise(model: Model, table: Table) -> tuple[bool | None, str]:
     """Whether the released one-way tables look like this table's, within several times what the noise does to them."""
     arrays = model.released.arrays()
     first = model.certificate.entries[0].event if model.certificate.entries else None
-    modelled = model.schema.learnt().modelled  # columns that rules give are not released
+    modelled = fine_cells(model.schema.learnt())  # columns that rules give are not released
     comparable = modelled and all(f"fine.{number}" in arrays for number in range(len(modelled)))
     if not comparable or not isinstance(first, Gaussian):
         return None, (
             "whether this is the table that the model was fitted to cannot be seen: nothing was released that could "
             "be compared with it (a certificate names no table, since that would tell about its rows)"
         )
-    by_column = one_way_noise({name: cells_of(facts) for name, facts in modelled.items()}, first.noise_multiplier)
+    by_column = one_way_noise(modelled, first.noise_multiplier)
     furthest, name = -np.inf, ""
-    for number, (column, facts) in enumerate(modelled.items()):
-        cells = cells_of(facts)
+    for number, (column, cells) in enumerate(modelled.items()):
         counts = np.zeros(cells.count)
         for block in table.blocks(_ROWS_PER_BLOCK):
             counts += np.bincount(cells.index(block[column]), minlength=cells.count)

@@ -21,7 +21,7 @@ from understudy.auditing.canaries import Codes, Pair
 from understudy.errors import UnderstudyError
 from understudy.privacy.events import Event, Gaussian, Parallel, SelfComposed
 from understudy.synthesizers.api import Model
-from understudy.synthesizers.one_way import one_way_noise
+from understudy.synthesizers.one_way import fine_cells, one_way_noise
 from understudy.table.cells import cells_of
 from understudy.table.codec import codec
 
@@ -84,14 +84,14 @@ def read(model: Model, pair: Pair, *, draws: int, rng: np.random.Generator) -> d
 def _model_readings(model: Model, pair: Pair) -> dict[str, float]:
     found = {"number of rows": float(model.rows)}
     arrays = model.released.arrays()
-    columns = pair.schema.learnt().modelled
-    noise = one_way_noise({name: cells_of(column) for name, column in columns.items()}, 1.0)
+    columns = fine_cells(pair.schema.learnt())
+    noise = one_way_noise(columns, 1.0)
     counted = []
-    for number, (name, column) in enumerate(columns.items()):
+    for number, (name, cells) in enumerate(columns.items()):
         # Methods that release one-way tables keep them under these names; any other has log_prob.
         table = arrays.get(f"fine.{number}")
         if table is not None:
-            cell = int(cells_of(column).index(pair.row[name])[0])
+            cell = int(cells.index(pair.row[name])[0])
             found[f"count of its cell in column {number + 1}"] = float(table[cell])
             counted.append(float(table[cell]) / noise[name][0] ** 2)
     if counted:
