@@ -12,10 +12,12 @@ STEPS = (
     "bench.speed.rows",
     "bench.speed.dpsgd",
     "bench.speed.embedding",
-    "bench.speed.embedding",
+    "bench.speed.shapes",
     "bench.papers.dp_auto_gan",
     "bench.papers.ehr",
     "bench.papers.dp_merf",
+    "bench.papers.gs_wgan",
+    "bench.papers.pgb",
 )
 
 
