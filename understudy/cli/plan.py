@@ -112,6 +112,7 @@ def _as_data(plan: "Plan", guess: "Estimate", budget: "Budget") -> dict[str, Any
         "selection_epsilon_per_round": plan.selection_epsilon,
         "bins": plan.bins,
         "components": plan.components,
+        "fits": plan.fits,
         "codes": guess.codes,
         "cells": guess.cells,
         "one_way_tvd": guess.one_way_tvd,
@@ -146,7 +147,12 @@ def _print_mixture(plan: "Plan", guess: "Estimate", schema: Schema) -> None:
         [
             ("pairs", pairs),
             ("bins", f"up to {plan.bins} a numeric column; {guess.codes} codes in all"),
-            ("mixture", f"{plan.components} components"),
+            (
+                "mixture",
+                f"{plan.fits} fits of {plan.components} components"
+                if plan.fits > 1
+                else f"{plan.components} components",
+            ),
             ("needs", f"about {guess.memory_bytes / 2**30:.1f} GB of memory and {guess.seconds:.0f} seconds (roughly)"),
         ]
     )
@@ -158,7 +164,14 @@ HEADINGS = ("tables", "number", "cells", "noise", "off by", "TVD")
 
 def _group(what: str, tables: list[Any], tvd: float) -> tuple[str, ...]:
     cells = sum(table.cells for table in tables)
-    return what, str(len(tables)), f"{cells:,}", f"{tables[0].noise:.3g}", f"{tables[0].error:.3g}", f"{tvd:.3f}"
+    spread = [_range([getattr(table, name) for table in tables]) for name in ("noise", "error")]
+    return what, str(len(tables)), f"{cells:,}", *spread, f"{tvd:.3f}"
+
+
+def _range(numbers: list[float]) -> str:
+    """One number, or the least and the largest where they differ."""
+    least, most = (f"{number:.3g}" for number in (min(numbers), max(numbers)))
+    return least if least == most else f"{least} to {most}"
 
 
 def _column_row(name: str, plan: "Plan", guess: "Estimate", schema: Schema) -> tuple[str, ...]:
