@@ -360,7 +360,8 @@ def test_plan_reads_no_rows_and_answers_for_programs(run: Run, here: SimpleNames
 def test_plan_finds_the_epsilon_for_an_error(run: Run, here: SimpleNamespace) -> None:
     told = json.loads(run("plan", "-s", here.schema, "--error", 0.1, "--json").stdout)
     assert told["two_way_tvd"] <= 0.1
-    less = json.loads(run("plan", "-s", here.schema, "-e", told["epsilon"] * 0.9, "--json").stdout)
+    # A little less may do as well, since bins change by jumps; half of it does not.
+    less = json.loads(run("plan", "-s", here.schema, "-e", told["epsilon"] / 2, "--json").stdout)
     assert less["two_way_tvd"] > 0.1
     for arguments in (
         ["--error", 0.1, "-e", 1],
