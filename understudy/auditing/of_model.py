@@ -162,11 +162,14 @@ def _membership(model: Model, table: Table, fresh: Table | None, confidence: flo
     pairs = min(table.rows, fresh.rows, MOST_ROWS)
     if pairs < FEWEST_ROWS:
         return None, f"not tried: at least {FEWEST_ROWS} rows of either kind are needed"
+    without = f"not tried: models of {model.method} give no probabilities of rows"
+    if not hasattr(model.released, "log_prob"):
+        return None, without
     rng = np.random.default_rng(0)
     try:
         members, others = (_familiar(model, rows, rng.permutation(rows.rows)[:pairs]) for rows in (table, fresh))
-    except (UnderstudyError, NotImplementedError, AttributeError):
-        return None, f"not tried: models of {model.method} give no probabilities of rows"
+    except (UnderstudyError, NotImplementedError):
+        return None, without
     wins = int(np.where(members == others, rng.random(pairs) < 0.5, members > others).sum())
     level = (1 - confidence) / 2
     low, high = float(least_rate(wins, pairs, level)), float(most_rate(wins, pairs, level))

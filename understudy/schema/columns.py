@@ -4,7 +4,7 @@ from contextlib import suppress
 from datetime import date, datetime, timedelta
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
 from understudy.schema.fields import (
     Edges,
@@ -19,7 +19,7 @@ from understudy.schema.fields import (
     parse_moment,
     value_key,
 )
-from understudy.schema.problems import RefusalError, sentences, shown
+from understudy.schema.problems import Declared, shown
 
 MOST_REAL_STEPS = 2**51  # a float64 still tells neighbouring steps apart when value/resolution is rounded
 FLOAT32_HIGH = 3.4028234663852886e38
@@ -28,23 +28,13 @@ SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
 INTEGER_DTYPES = {f"{sign}int{bits}": (sign, bits) for sign in ("", "u") for bits in (8, 16, 32, 64)}
 
 
-class Facts(BaseModel):
+class Facts(Declared):
     """What all kinds share. `source` says where the facts come from, as a whole or fact by fact."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
     modelled: ClassVar[bool] = True
 
     kind: str
     source: Source = "public"
-
-    def __init__(self, **facts: Any) -> None:
-        problems: list[str] = []
-        try:
-            super().__init__(**facts)
-        except ValidationError as error:
-            problems = sentences(error, list(type(self).model_fields))
-        if problems:
-            raise RefusalError(problems)
 
     @model_validator(mode="after")
     def _check_source(self) -> Self:

@@ -3,7 +3,7 @@
 from difflib import get_close_matches
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from understudy.errors import SchemaError
 
@@ -50,6 +50,21 @@ class RefusalError(SchemaError):
     def __init__(self, problems: list[str]) -> None:
         self.problems = problems
         super().__init__(_joined(problems))
+
+
+class Declared(BaseModel):
+    """Facts as a file declares them: nothing unknown, nothing converted, nothing changed later; errors in sentences."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    def __init__(self, **facts: Any) -> None:
+        problems: list[str] = []
+        try:
+            super().__init__(**facts)
+        except ValidationError as error:
+            problems = sentences(error, list(type(self).model_fields))
+        if problems:
+            raise RefusalError(problems)
 
 
 def _joined(problems: list[str]) -> str:

@@ -6,10 +6,10 @@ A rule is a fact like a bound: from a law, a form, a code book. Synthetic rows h
 from datetime import date
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, WithJsonSchema, model_validator
+from pydantic import BeforeValidator, WithJsonSchema, model_validator
 
 from understudy.schema.fields import Words, scalar
-from understudy.schema.problems import RefusalError, sentences, shown
+from understudy.schema.problems import Declared, RefusalError, shown
 
 SPAN_ENDS = ("from", "to")
 
@@ -77,19 +77,8 @@ Rows = Annotated[
 ]
 
 
-class Rule(BaseModel):
+class Rule(Declared):
     """What all rules share."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-    def __init__(self, **facts: Any) -> None:
-        problems: list[str] = []
-        try:
-            super().__init__(**facts)
-        except ValidationError as error:
-            problems = sentences(error, list(type(self).model_fields))
-        if problems:
-            raise RefusalError(problems)
 
     @property
     def involved(self) -> tuple[str, ...]:

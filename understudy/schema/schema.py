@@ -8,14 +8,14 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, field_validator, model_validator
+from pydantic import BeforeValidator, field_validator, model_validator
 
 from understudy.errors import SchemaError
 from understudy.notebook import card
 from understudy.schema import text as schema_text
 from understudy.schema.columns import KINDS, Column, Facts, Image
 from understudy.schema.fields import Source, Whole, Words, is_text
-from understudy.schema.problems import RefusalError, sentences, shown
+from understudy.schema.problems import Declared, RefusalError, shown
 from understudy.schema.rules import AnyRule, Dependence, read_rule
 from understudy.schema.shown import HIDDEN, column_words, rule_words
 
@@ -33,7 +33,7 @@ def _texts(values: Any) -> tuple[str, ...]:
     return tuple(str(value).strip() for value in values)
 
 
-class Schema(BaseModel):
+class Schema(Declared):
     """Columns by name, in order, with an optional label and an optional public number of rows.
 
     `missing_values` lists what a file writes for a missing cell, besides nothing; a column's declared values win.
@@ -43,8 +43,6 @@ class Schema(BaseModel):
     90
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
     format: Literal[1] = 1
     rows: Whole | None = None
     label: Words | None = None
@@ -52,15 +50,6 @@ class Schema(BaseModel):
     source: Source = "public"
     columns: dict[str, Column]
     rules: tuple[AnyRule, ...] = ()
-
-    def __init__(self, **facts: Any) -> None:
-        problems: list[str] = []
-        try:
-            super().__init__(**facts)
-        except ValidationError as error:
-            problems = sentences(error, list(type(self).model_fields))
-        if problems:
-            raise RefusalError(problems)
 
     @field_validator("columns", mode="before")
     @classmethod

@@ -13,7 +13,7 @@ from understudy.progress import Progress
 from understudy.schema import Schema
 from understudy.synthesizers.marginals.coded import (
     Coded,
-    check_tables_noise,
+    check_noise,
     count_tables,
     cut,
     release_tables,
@@ -32,7 +32,7 @@ from understudy.synthesizers.marginals.plan import (
     shares_of,
 )
 from understudy.synthesizers.marginals.released import Released
-from understudy.synthesizers.one_way import check_one_way, fine_cells, release_one_way
+from understudy.synthesizers.one_way import fine_cells, release_one_way
 from understudy.table.table import Table
 
 NAME = "aim"
@@ -116,10 +116,7 @@ def _worth(config: Config, schema: Schema, budget: Budget) -> int:
 def check(config: Config, schema: Schema, budget: Budget) -> None:
     """Refuses tables that are too wide, and budgets whose noise could not be drawn."""
     check_columns(NAME, schema, MOST_COLUMNS)
-    plan = plan_of(config, schema, budget)
-    check_one_way(schema, noise_multiplier=plan.one_way_multiplier)
-    for one in plan.rounds:
-        check_tables_noise(one.picks, one.multiplier)
+    check_noise(schema, plan_of(config, schema, budget))
 
 
 def train(

@@ -10,8 +10,9 @@ from understudy.privacy import Ledger, Streams, gaussian
 from understudy.privacy.mechanisms import check_counts
 from understudy.schema import Schema
 from understudy.synthesizers.marginals.network import Columns
+from understudy.synthesizers.marginals.plan import Plan
 from understudy.synthesizers.mixture.coarse import coarse_groups
-from understudy.synthesizers.one_way import ROWS_PER_BLOCK, OneWay
+from understudy.synthesizers.one_way import ROWS_PER_BLOCK, OneWay, check_one_way
 from understudy.table.table import Table
 
 # Choosing looks at every candidate: above this many (row, candidate) counts, it looks at a random part of the rows.
@@ -130,12 +131,13 @@ def on_grid(numbers: np.ndarray | float) -> np.ndarray:
     return np.rint(np.multiply(numbers, STEPS_PER_COUNT)) / STEPS_PER_COUNT
 
 
-def check_tables_noise(count: int, noise_multiplier: float) -> None:
-    """Refuses noise that `release_tables` could not draw, before a row is read."""
-    if count:
-        check_counts(
-            l2_sensitivity=math.sqrt(count), noise_multiplier=noise_multiplier, purpose=f"tables of {count} sets"
-        )
+def check_noise(schema: Schema, plan: Plan) -> None:
+    """Refuses noise that `release_one_way` or `release_tables` could not draw, before a row is read."""
+    check_one_way(schema, noise_multiplier=plan.one_way_multiplier)
+    for one in plan.rounds:
+        if one.picks:
+            purpose = f"tables of {one.picks} sets"
+            check_counts(l2_sensitivity=math.sqrt(one.picks), noise_multiplier=one.multiplier, purpose=purpose)
 
 
 def release_tables(

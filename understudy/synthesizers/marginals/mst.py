@@ -10,7 +10,7 @@ from understudy.privacy import BoundedRange, Budget, Ledger, Streams, select
 from understudy.privacy.events import NonPrivate
 from understudy.progress import Progress
 from understudy.schema import Schema
-from understudy.synthesizers.marginals.coded import Coded, check_tables_noise, cut, release_tables, scores
+from understudy.synthesizers.marginals.coded import Coded, check_noise, cut, release_tables, scores
 from understudy.synthesizers.marginals.inference import Measured, fit_potentials, independent_potentials
 from understudy.synthesizers.marginals.network import Columns, Network
 from understudy.synthesizers.marginals.plan import (
@@ -23,7 +23,7 @@ from understudy.synthesizers.marginals.plan import (
     shares_of,
 )
 from understudy.synthesizers.marginals.released import Released
-from understudy.synthesizers.one_way import check_one_way, fine_cells, release_one_way
+from understudy.synthesizers.one_way import fine_cells, release_one_way
 from understudy.table.table import Table
 
 NAME = "mst"
@@ -68,10 +68,7 @@ def plan_of(config: Config, schema: Schema, budget: Budget) -> Plan:
 def check(config: Config, schema: Schema, budget: Budget) -> None:
     """Refuses tables that are too wide, and budgets whose noise could not be drawn."""
     check_columns(NAME, schema, MOST_COLUMNS)
-    plan = plan_of(config, schema, budget)
-    check_one_way(schema, noise_multiplier=plan.one_way_multiplier)
-    for one in plan.rounds:
-        check_tables_noise(one.picks, one.multiplier)
+    check_noise(schema, plan_of(config, schema, budget))
 
 
 def train(
