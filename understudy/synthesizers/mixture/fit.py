@@ -20,10 +20,6 @@ LEARNING_RATE = 0.1
 # Half a squared standardised residual averages 0.5 under the truth. Below that noise is fitted; a little of it averages
 # out between fits, and is the price for what few cells show.
 NOISE_LEVEL = 0.44
-# Most cells of a large table are empty, and hide how far the few are off that hold the rows: those that stand out of
-# their noise must be near it by themselves.
-STANDS_OUT = 4.0
-CLEAR_LEVEL = 0.6
 STALL_STEPS, STALLED = 100, 0.99  # a fit that gains less than a hundredth in so many steps has nothing left to learn
 START_SPREAD = 0.7  # standard deviation of the first logits around the one-way tables
 
@@ -82,7 +78,6 @@ def _fit(targets: Targets, *, components: int, steps: int, seed: int, progress: 
         for a in (targets.total, targets.pairs, targets.pair_weights, targets.ones, targets.one_weights)
     )
     measured = max(np.count_nonzero(targets.pair_weights) / 2, 1.0)
-    clearly = max(np.count_nonzero(targets.pairs * np.sqrt(targets.pair_weights) > STANDS_OUT) / 2, 1.0)
     params = _start(targets, each, seed)
     schedule = optax.cosine_decay_schedule(LEARNING_RATE, steps, alpha=0.05)
     optimiser = optax.adam(schedule, b2=0.99)
@@ -91,9 +86,7 @@ def _fit(targets: Targets, *, components: int, steps: int, seed: int, progress: 
     progress("fitting", 0.0, note)
     while done < steps:
         length = min(STEPS_PER_CHUNK, steps - done)
-        params, state, loss, clear = _chunk(
-            params, state, columns, data, optimiser=_Hashed(steps, optimiser), length=length
-        )
+        params, state, loss = _chunk(params, state, columns, data, optimiser=_Hashed(steps, optimiser), length=length)
         done += length
         error = float(loss) / measured
         if not np.isfinite(error):
@@ -103,7 +96,7 @@ def _fit(targets: Targets, *, components: int, steps: int, seed: int, progress: 
             if error > STALLED * before:
                 break
             before = error
-        if error < NOISE_LEVEL and float(clear) / clearly < CLEAR_LEVEL:
+        if error < NOISE_LEVEL:
             break
     progress("fitting", 1.0, note)
     log_weights = np.asarray(params["weights"], dtype=np.float64)
@@ -139,18 +132,18 @@ class _Hashed:
 @partial(jax.jit, static_argnames=("optimiser", "length"), donate_argnums=(0, 1))
 def _chunk(
     params: Any, state: Any, columns: jax.Array, data: Any, *, optimiser: _Hashed, length: int
-) -> tuple[Any, Any, jax.Array, jax.Array]:
-    def step(carry: tuple[Any, Any], _: None) -> tuple[tuple[Any, Any], tuple[jax.Array, jax.Array]]:
+) -> tuple[Any, Any, jax.Array]:
+    def step(carry: tuple[Any, Any], _: None) -> tuple[tuple[Any, Any], jax.Array]:
         params, state = carry
-        losses, gradient = jax.value_and_grad(_loss, has_aux=True)(params, columns, *data)
+        loss, gradient = jax.value_and_grad(_loss)(params, columns, *data)
         updates, state = optimiser.optimiser.update(gradient, state, params)
-        return (optax.apply_updates(params, updates), state), losses
+        return (optax.apply_updates(params, updates), state), loss
 
     # A column's logits may drift together, which changes nothing but the room that floats have: pull them back.
     sums = jnp.exp(params["logits"]) @ columns
     params = params | {"logits": params["logits"] - jnp.log(sums) @ columns.T}
-    (params, state), (losses, clear) = jax.lax.scan(step, (params, state), None, length=length)
-    return params, state, losses[-1], clear[-1]
+    (params, state), losses = jax.lax.scan(step, (params, state), None, length=length)
+    return params, state, losses[-1]
 
 
 def _probabilities(logits: jax.Array, columns: jax.Array) -> jax.Array:
@@ -167,14 +160,11 @@ def _loss(
     pair_weights: jax.Array,
     ones: jax.Array,
     one_weights: jax.Array,
-) -> tuple[jax.Array, jax.Array]:
-    """All of the error, and as much of it as lies in cells that stand out of their noise."""
+) -> jax.Array:
     weights = jax.nn.softmax(params["weights"].ravel()).reshape(params["weights"].shape)
     probabilities = _probabilities(params["logits"], columns)
     scaled = probabilities * jnp.sqrt(weights)[..., None]
     two_way = rows * jnp.einsum("lkd,lke->lde", scaled, scaled)  # all pairs at once: one product of matrices
     one_way = rows * jnp.einsum("lk,lkd->d", weights, probabilities)
     # Every pair stands twice in the symmetric table, hence a quarter in place of a half.
-    errors = 0.25 * pair_weights * (two_way - pairs) ** 2
-    clear = jnp.sum(jnp.where(pairs**2 * pair_weights > STANDS_OUT**2, errors, 0.0))
-    return jnp.sum(errors) + 0.5 * jnp.sum(one_weights * (one_way - ones) ** 2), jax.lax.stop_gradient(clear)
+    return 0.25 * jnp.sum(pair_weights * (two_way - pairs) ** 2) + 0.5 * jnp.sum(one_weights * (one_way - ones) ** 2)
