@@ -25,7 +25,7 @@ def setting(epsilon: float = 4.0, canary: str = "corner") -> games.Setting:
 @pytest.fixture
 def no_steps(monkeypatch):
     """Mechanisms have tests of their own."""
-    monkeypatch.setattr(audit_module, "mechanisms_of", lambda events: [])
+    monkeypatch.setattr(audit_module, "mechanisms_of", lambda events, boosted: [])
 
 
 def test_processes_play_both_worlds_and_end():

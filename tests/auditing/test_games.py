@@ -8,7 +8,9 @@ import pytest
 
 import understudy as us
 from understudy.auditing import canaries, games, scores
+from understudy.auditing.mechanisms import mechanisms_of
 from understudy.auditing.one_run import one_run
+from understudy.auditing.other_readings import PICKS
 from understudy.errors import OptionError, SchemaError
 from understudy.privacy import BoundedRange, Gaussian, Parallel, PoissonSampled, SelfComposed, gaussian
 from understudy.schema import Schema
@@ -104,6 +106,36 @@ rules:
     assert games.Setting.from_dict(setting.to_dict()) == setting
 
 
+def test_a_fit_with_boosting_can_be_played():
+    setting = games.make_setting("independent", None, 4.0, None, canary="corner", boost={"rounds": 5})
+    assert setting.title == "independent with boosting"
+    assert games.Setting.from_dict(setting.to_dict()) == setting
+    one = games.runner(setting, games.pair_of(setting))
+    assert 0 <= one(True).readings[scores.MODEL][PICKS] <= 5
+    events = games.events_of(setting)
+    assert {type(event) for event in events} == {Gaussian, SelfComposed}
+    assert "boosting-pick" in mechanisms_of(events, boosted=True)
+    with pytest.raises(OptionError, match="boost has no setting 'round'"):
+        games.make_setting("independent", None, 4.0, None, canary="corner", boost={"round": 5})
+    with pytest.raises(OptionError, match="one_run"):
+        us.audit("independent", boost=True, one_run=1)
+
+
+def test_picks_of_boosting_speak_for_the_row():
+    """Without noise on the picks, a row that the pool lacks is what they pick: the score knows its cells by name."""
+    setting = games.make_setting("independent", None, 4.0, None, canary="corner", boost={"rounds": 20})
+    pair = games.pair_of(setting)
+    last = {name: np.repeat(code, 400) for name, code in pair.row.items()}
+    other = {name: np.repeat(1 - code[:1] % 2, 400).astype(code.dtype) for name, code in pair.row.items()}
+    picks = []
+    for codes in (last, other):
+        table = Table.from_codes(setting.schema, codes)
+        training = us.fit(pair.table(False), setting.schema, method="independent", epsilon=4.0, seed=1)
+        boosted = us.boost([training], table, epsilon=1e4, seed=1, rounds=20)
+        picks.append(scores.read(boosted, pair, draws=10, rng=np.random.default_rng(0))[scores.MODEL][PICKS])
+    assert picks[0] > picks[1]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("canary", canaries.CANARIES)
 def test_images_can_be_played(canary):
@@ -115,6 +147,7 @@ columns: {d: {kind: categorical, values: [a, b]}, scan: {kind: image, height: 4,
     setting = games.make_setting("auto", schema, 4.0, None, canary=canary)
     run = games.runner(setting, games.pair_of(setting))(True)
     assert run.readings[scores.ROWS].keys() >= {scores.AGREEING}
+    assert "rows of its class" in run.readings[scores.MODEL]
 
 
 def test_a_sound_method_survives_and_the_game_has_power():

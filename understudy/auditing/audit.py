@@ -1,7 +1,7 @@
 """The standard audit of a method: games with several canaries within a time, kept on disk as they go."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from os import PathLike
 from pathlib import Path
@@ -9,7 +9,7 @@ from typing import Any
 
 from understudy.auditing import games
 from understudy.auditing.canaries import CANARIES
-from understudy.auditing.mechanisms import mechanisms_of, play_mechanism
+from understudy.auditing.mechanisms import StepGame, mechanisms_of, play_mechanism
 from understudy.auditing.one_run import one_run as many_at_once
 from understudy.auditing.result import Audit
 from understudy.auditing.state import keeper, kept_runs, source_digest
@@ -35,6 +35,8 @@ def audit(
     confidence: float = 0.95,
     state: str | PathLike[str] | None = None,
     options: Mapping[str, Any] | None = None,
+    boost: bool | Mapping[str, Any] = False,
+    play_step: Callable[[str, float, float], StepGame] | None = None,
     one_run: int = 0,
     progress: Progress = silent,
 ) -> Audit:
@@ -42,9 +44,11 @@ def audit(
 
     schema: public columns to play on, with made-up rows; None takes three small columns. minutes: for all canaries
     together, besides starting and compiling; runs that are in the `state` file count as time spent. workers: processes
-    side by side; 0 plays in this one. options: of the method, over settings that make fits short. The mechanisms that
-    the method's events name are played one by one as well. one_run: how many fits with many canaries at once, for slow
-    methods. All bounds of the audit hold together with the given confidence.
+    side by side; 0 plays in this one. options: of the method, over settings that make fits short. boost: of a fit with
+    boosting, as `fit` takes it. The mechanisms that the method's events name are played one by one as well, each by
+    `play_step(name, epsilon, confidence)`: whoever audits several methods may give one that plays none of them twice.
+    one_run: how many fits with many canaries at once, for slow methods. All bounds of the audit hold together with the
+    given confidence.
     """
     schema = Schema.load(schema) if isinstance(schema, str | PathLike) else schema
     path = None if state is None else Path(state)
@@ -57,8 +61,11 @@ def audit(
     if not canaries or len(set(canaries)) < len(canaries):
         raise OptionError(f"canaries must be different names, at least one of {', '.join(CANARIES)}")
     settings = [
-        games.make_setting(method, schema, epsilon, delta, canary=canary, options=options) for canary in canaries
+        games.make_setting(method, schema, epsilon, delta, canary=canary, options=options, boost=boost)
+        for canary in canaries
     ]
+    if one_run and boost:
+        raise OptionError("one_run plays methods without boosting; leave out one of the two")
     begin = time.monotonic()
     each = 60 * minutes / len(settings)
     rest = 1 - STEPS_SHARE - (ONE_RUN_SHARE if one_run else 0.0)
@@ -71,7 +78,7 @@ def audit(
         keep = keeper(path, setting)
         made = [run for run, _ in kept]
         spent = sum(seconds for _, seconds in kept) / max(workers, 1)
-        stage = f"playing {method} on {pair.words}"
+        stage = f"playing {setting.title} on {pair.words}"
         since = None
         if spent < each:
             with closing(games.runs_of(setting, pair, workers=workers)) as runs:
@@ -87,9 +94,10 @@ def audit(
         seconds = spent + (time.monotonic() - since if since is not None else 0.0)
         played.append(games.judged(setting, pair.words, made, seconds, events, confidence=share))
     progress("playing the mechanisms behind it", 1.0)
-    names = mechanisms_of(events)
+    names = mechanisms_of(events, boosted=bool(boost))
     alone = 1 - (1 - confidence) * STEPS_SHARE / max(len(names), 1)
-    steps = tuple(play_mechanism(name, epsilon, confidence=alone) for name in names)
+    player = _play_step if play_step is None else play_step
+    steps = tuple(player(name, epsilon, alone) for name in names)
     together = None
     if one_run:
         method, delta = settings[0].method, settings[0].delta
@@ -98,7 +106,7 @@ def audit(
             method, epsilon, delta, fits=one_run, confidence=alone, options=options, progress=progress
         )
     return Audit(
-        method=settings[0].method,
+        method=settings[0].title,
         epsilon=epsilon,
         delta=settings[0].delta,
         confidence=confidence,
@@ -109,3 +117,7 @@ def audit(
         versions=current_versions(),
         source=source_digest(),
     )
+
+
+def _play_step(name: str, epsilon: float, confidence: float) -> StepGame:
+    return play_mechanism(name, epsilon, confidence=confidence)

@@ -25,6 +25,7 @@ from understudy.progress import Progress, silent
 from understudy.schema import Schema
 from understudy.synthesizers.api import (
     Model,
+    boosted_method,
     check_confirmed,
     check_plan,
     choose_method,
@@ -62,6 +63,8 @@ _SHORT = {
 }
 # Steps of a method without batches read no rows: they are cheap, and carry the evidence from counts into the model.
 _STEPS_WITHOUT_ROWS = 200
+# Of boosting: few picks, each of which tells more of a row, since all of them share one budget.
+_SHORT_BOOST = {"rounds": 20}
 _FEWEST_ROWS, _MOST_ROWS = 100, 4_000
 DRAWS_A_ROW = 4  # synthetic rows that the second attacker is given, for each row of the table
 _MOST_DRAWS = 8_000
@@ -69,7 +72,7 @@ _MOST_DRAWS = 8_000
 
 @dataclass(frozen=True)
 class Setting:
-    """Everything that decides what a run of a game is, besides its noise."""
+    """Everything that decides what a run of a game is, besides its noise. boost: settings of boosting; empty: none."""
 
     method: str
     schema: Schema
@@ -78,6 +81,11 @@ class Setting:
     canary: str
     rows: int
     options: dict[str, Any]
+    boost: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+    @property
+    def title(self) -> str:
+        return f"{self.method} with boosting" if self.boost else self.method
 
     def to_dict(self) -> dict[str, Any]:
         return vars(self) | {"schema": self.schema.dumps(style="json")}
@@ -144,7 +152,7 @@ def play(
             made.append(run)
             counts[run.with_row] += 1
             share = share_done(min(counts), runs, time.monotonic() - begin, minutes)
-            progress(f"playing {setting.method} on {pair.words}", min(share, 1.0), f"{len(made)} runs")
+            progress(f"playing {setting.title} on {pair.words}", min(share, 1.0), f"{len(made)} runs")
             if share >= 1:
                 break
     seconds = time.monotonic() - begin
@@ -158,7 +166,7 @@ def judged(
     gaussian = scores.all_gaussian(events)
     counts = sum(run.with_row for run in made), sum(not run.with_row for run in made)
     shown = scores.judge(made, setting.delta, confidence=confidence, gaussian=gaussian)
-    return Game(setting.method, setting.canary, words, setting.epsilon, setting.delta, gaussian, counts, seconds, shown)
+    return Game(setting.title, setting.canary, words, setting.epsilon, setting.delta, gaussian, counts, seconds, shown)
 
 
 def make_setting(
@@ -169,10 +177,12 @@ def make_setting(
     *,
     canary: str,
     options: Mapping[str, Any] | None = None,
+    boost: bool | Mapping[str, Any] = False,
     table: Table | None = None,
 ) -> Setting:
     """A game from public facts. The schema's columns stay; its number of rows becomes that of the made-up table, since
-    it decides how often a row takes part. delta: by default that of the schema as given.
+    it decides how often a row takes part. delta: by default that of the schema as given. boost: as `fit` takes it, over
+    settings that make it short.
     """
     schema = SMALL if schema is None else schema
     check_confirmed(schema)
@@ -187,8 +197,10 @@ def make_setting(
     module = method_module(method)
     small = schema.model_copy(update={"rows": max(rows, 1)})
     chosen = short_options(module, rows, images=bool(schema.images)) | dict(options or {})
-    check_plan(module, make_config(module, chosen), small, budget)
-    return Setting(method, small, epsilon, delta, canary, rows, chosen)
+    config = make_config(module, chosen)
+    boosting = _SHORT_BOOST | (dict(boost) if isinstance(boost, Mapping) else {}) if boost else {}
+    check_plan(boosted_method(module, boosting) if boosting else module, config, small, budget)
+    return Setting(method, small, epsilon, delta, canary, rows, chosen, boosting)
 
 
 def short_options(module: ModuleType, rows: int, *, images: bool = False) -> dict[str, Any]:
@@ -268,6 +280,7 @@ def fitted(setting: Setting, table: Table) -> Model:
             method=setting.method,
             epsilon=setting.epsilon,
             delta=setting.delta,
+            boost=setting.boost,
             **setting.options,
         )
 

@@ -264,9 +264,9 @@ def play_mechanism(
     return StepGame(name, words, claim, delta, rule(worlds.with_row, worlds.without, delta, confidence))
 
 
-def mechanisms_of(events: Iterable[Event]) -> list[str]:
-    """The mechanisms behind what was charged, in the order of `MECHANISMS`."""
-    found: set[str] = set()
+def mechanisms_of(events: Iterable[Event], *, boosted: bool = False) -> list[str]:
+    """The mechanisms behind what was charged, in the order of `MECHANISMS`; boosted: its picks are among the events."""
+    found: set[str] = {"boosting-pick"} if boosted else set()
     for event in events:
         _add(event, found, many=False)
     return [name for name in MECHANISMS if name in found]

@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 from understudy.auditing import bounds
 from understudy.auditing.bounds import LowerBound
 from understudy.auditing.canaries import Codes, Pair
+from understudy.auditing.other_readings import boosted_readings, picture_readings
 from understudy.errors import UnderstudyError
 from understudy.privacy.events import Event, Gaussian, Parallel, SelfComposed
-from understudy.synthesizers.api import Model
+from understudy.synthesizers.api import BOOSTED, Model
 from understudy.synthesizers.one_way import fine_cells, one_way_noise
 from understudy.table.cells import cells_of
 from understudy.table.codec import codec
@@ -83,6 +84,10 @@ def read(model: Model, pair: Pair, *, draws: int, rng: np.random.Generator) -> d
 
 def _model_readings(model: Model, pair: Pair) -> dict[str, float]:
     found = {"number of rows": float(model.rows)}
+    if model.method == BOOSTED:
+        return found | boosted_readings(model, pair)
+    if pair.schema.images:
+        return found | picture_readings(model, pair)
     arrays = model.released.arrays()
     columns = fine_cells(pair.schema.learnt())
     noise = one_way_noise(columns, 1.0)

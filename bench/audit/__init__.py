@@ -1,0 +1,1 @@
+"""Games against every method of ours and against peers: what can be shown of their claims."""
