@@ -1,8 +1,9 @@
 """The tables of the Post-GAN boosting paper, with our GANs: `python -m bench.papers.pgb`.
 
-25 Gaussians at epsilon 1 (quality score) and Titanic at epsilon 2 (AUC of three classifiers), and ADULT at epsilon 1
-beside them: the last generator alone, with rejection (DRS), boosted (PGB) and both, all at the same total epsilon.
-Writes bench/results/<date>-pgb.md and .json, and a picture of the 25 Gaussians (.png).
+25 Gaussians (epsilon 1, quality score), Titanic (2, three classifiers), two excerpts of the American Community Survey
+in the place of the paper's censuses (1 and 0.795), MNIST (10), and ADULT beside them: the last generator alone, with
+rejection (DRS), boosted (PGB) and both, all at the same total epsilon. Writes bench/results/<date>-pgb.md and .json,
+and pictures (.png).
 
 Fits that are done are kept in bench/.cache, so that a run goes on where it was broken off; `--minutes` ends it in time,
 and with 0 the results are written from what is at hand.
@@ -22,31 +23,33 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 import understudy as us
 from bench.cells import ROOT, Record, version
-from bench.datasets import load
 from bench.papers import pgb_pages as pages
+from bench.papers import pgb_tasks as tasks
 from bench.peers.domain import plain
-from bench.referee import BINS, MODELS, SEED
-from understudy.boosting.method import reject
-from understudy.evaluation.distributions import tvd
-from understudy.evaluation.modes import gaussians_quality
-from understudy.evaluation.prediction import train_on_synthetic
+from understudy.boosting.method import plan_picks, reject, training_budget
+from understudy.boosting.settings import Boosting
+from understudy.privacy import Budget
+from understudy.privacy import epsilon as epsilon_of
+from understudy.synthesizers.api import Model
+from understudy.table.table import Table
 
-TASKS = {"gaussians25": 1.0, "titanic": 2.0, "adult": 1.0}
-GANS = ("dp-wgan", "dp-cgan", "dp-auto-gan")
-METHODS = (*GANS, "dp-vae")
-# How the boosted fits differ: what the game is played with.
-VARIANTS = {"critics": "critics", "auto": "auto"}
-MODEL_ROWS = 10_000
+TASKS = {"titanic": 2.0, "gaussians25": 1.0, "acs2019": 1.0, "acs2018": 0.795, "mnist": 10.0, "adult": 1.0}
+IMAGES = ("mnist",)
+CRITICS = ("dp-wgan", "dp-cgan", "dp-auto-gan")  # that a model may keep; those of gs-wgan are not private
+METHODS = (*CRITICS, "gs-wgan", "dp-vae")
+IMAGE_METHODS = ("dp-merf",)
+CHECKPOINTS = Boosting.checkpoints
 RESULTS = ROOT / "bench" / "results"
 CACHE = ROOT / "bench" / ".cache" / "pgb"
 
 
 def key_of(task: str, method: str, epsilon: float, seed: int, source: str) -> dict[str, Any]:
-    referee = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:12]
+    """Everything that decides a cell's outcome: the fits' code, and the referee's of this task."""
+    judges = "pgb_images.py" if task in IMAGES else "pgb_tasks.py"
+    referee = hashlib.sha256((Path(__file__).parent / judges).read_bytes()).hexdigest()[:12]
     return {"task": task, "method": method, "epsilon": epsilon, "seed": seed, "version": source, "referee": referee}
 
 
@@ -60,51 +63,50 @@ def source_version() -> str:
 
 def measure(task: str, method: str, epsilon: float, seed: int, keep: Path) -> dict[str, Any]:
     """One seed of a method on a task: every line's figures, at one total epsilon."""
-    data = load(task)
-    schema = us.Schema.load(data.schema_path).confirmed()
-    train, test = plain(data.train, schema), plain(data.test, schema)
-    table = us.read_table(train, schema)
-    options = {"method": method, "epsilon": epsilon, "seed": seed}
-    begin = time.perf_counter()
-    kept = {"checkpoints": 1} if method in GANS else {}
-    last = us.fit(table, schema, **options, **kept)
-    lines, spent = {"last": last}, {"last": last.certificate.epsilon}
-    if method in GANS:
-        lines["DRS"] = reject(last, seed=seed)
-    for name, kinds in VARIANTS.items():
-        if name == "critics" and method not in GANS:
-            continue
-        boosted = us.fit(table, schema, **options, boost={"distinguishers": kinds})
-        both = dataclasses.replace(boosted, released=dataclasses.replace(boosted.released, drs=True))
-        lines |= {f"PGB {name}": boosted, f"PGB+DRS {name}": both}
-        spent[name] = boosted.certificate.epsilon
-    if any(math.isfinite(epsilon) and total > epsilon * (1 + 1e-6) for total in spent.values()):
-        raise RuntimeError(f"a fit spent more than epsilon {epsilon:g}: {spent}")
-    seconds = time.perf_counter() - begin
-    figures = {}
+    found = tasks.setup(task)
+    begin, cpu = time.perf_counter(), time.process_time()
+    lines = fitted(found.table, found.schema, method, epsilon, seed)
+    spent = {"seconds": time.perf_counter() - begin, "cpu_seconds": time.process_time() - cpu}
+    figures, drawn = {}, {}
     for name, model in lines.items():
-        made = plain(model.sample(len(train), seed=seed), schema)
-        figures[name] = judge(task, made, train, test, schema)
+        made = plain(model.sample(len(found.train), seed=seed), found.schema)
+        figures[name], drawn[name] = tasks.judge(found, made)
         if task == "gaussians25" and seed == 0:
-            keep.mkdir(parents=True, exist_ok=True)
-            made.iloc[:5000].to_csv(keep / f"{task}-{method}-{epsilon:g}-{name}.csv", index=False)
-    return {"status": "ok", "seconds": seconds, "lines": figures}
+            drawn[name] = {column: made[column].iloc[:5000].tolist() for column in made}
+    if seed == 0 and any(drawn.values()):
+        keep.mkdir(parents=True, exist_ok=True)
+        (keep / f"{task}-{method}-{epsilon:g}.json").write_text(json.dumps(drawn))
+    return {"status": "ok", **spent, "lines": figures}
 
 
-def judge(
-    task: str, made: pd.DataFrame, train: pd.DataFrame, test: pd.DataFrame, schema: us.Schema
-) -> dict[str, float | None]:
-    if task == "gaussians25":
-        found = gaussians_quality(train, made, schema, holdout=test)
-        return {"quality": found.value, "quality_real": found.reference}
-    found = tvd(train, made, schema, holdout=test, order=2, bins=BINS, seed=SEED)
-    figures = {"tvd2": found.value, "tvd2_real": found.reference}
-    caps = {"rows": MODEL_ROWS, "test_rows": MODEL_ROWS, "seed": SEED}
-    found = train_on_synthetic(train, made, schema, holdout=test, models=MODELS, **caps)
-    for model, scores in found.details.get("models", {}).items():
-        for side in ("synthetic", "real"):
-            figures[f"auc_{model}" + "_real" * (side == "real")] = scores.get(side, {}).get("roc_auc")
-    return figures
+def fitted(table: Table, schema: us.Schema, method: str, epsilon: float, seed: int) -> dict[str, Model]:
+    """Every line's model. Both games are played with one training on a part of the budget; each is a release by itself,
+    and spends the whole together with that training."""
+    options = {"method": method, "epsilon": epsilon, "seed": seed}
+    last = us.fit(table, schema, **options, **({"checkpoints": 1} if method in CRITICS else {}))
+    lines = {"last": last}
+    if method in CRITICS:
+        lines["DRS"] = reject(last, seed=seed)
+    budget = Budget(epsilon, last.certificate.delta)
+    part = training_budget(budget, Boosting.share)
+    trained = us.fit(table, schema, method=method, epsilon=part.epsilon, seed=seed, checkpoints=CHECKPOINTS)
+    for kinds in ("critics", "auto") if method in CRITICS else ("auto",):
+        boosted = boost_up_to(budget, trained, table, seed=seed, distinguishers=kinds)
+        both = dataclasses.replace(boosted, released=dataclasses.replace(boosted.released, drs=True))
+        lines |= {f"PGB {kinds}": boosted, f"PGB+DRS {kinds}": both}
+    for name, model in lines.items():
+        if model.certificate.epsilon > epsilon * (1 + 1e-6):
+            raise RuntimeError(f"{name} spent more than epsilon {epsilon:g}: {model.certificate.epsilon}")
+    return lines
+
+
+def boost_up_to(budget: Budget, model: Model, table: Table, *, seed: int, **settings: Any) -> Model:
+    """The model boosted with what it has left of a budget, as `fit(..., boost=...)` does."""
+    events = [entry.event for entry in model.certificate.entries]
+    picks = plan_picks(Boosting(**settings), model.schema, budget, beside=events)
+    left = epsilon_of([picks.event], budget.delta).value if budget.private else math.inf
+    settings |= {"rounds": picks.rounds}
+    return us.boost([model], table, epsilon=left, delta=budget.delta, seed=seed, **settings)
 
 
 def run(options: argparse.Namespace, source: str) -> list[dict]:
@@ -114,21 +116,41 @@ def run(options: argparse.Namespace, source: str) -> list[dict]:
     for seed in options.seeds:
         for task in options.tasks:
             for method in options.methods:
-                if method == "dp-cgan" and task == "gaussians25":
-                    continue  # no label
+                if not goes_with(method, task):
+                    continue
                 key = key_of(task, method, options.epsilon or TASKS[task], seed, source)
                 cell = record.get(key)
                 if cell is None and time.monotonic() - begin < 60 * options.minutes:
-                    with warnings.catch_warnings():
-                        warnings.simplefilter("ignore")
-                        cell = record.add(key, measure(task, method, key["epsilon"], seed, CACHE / source))
-                    print(task, method, seed, f"{cell['seconds']:.0f} s", flush=True)
+                    cell = record.add(key, _measured(key))
+                    print(task, method, f"{key['epsilon']:g}", seed, f"{cell['cpu_seconds']:.0f} s", flush=True)
                     for name, figures in cell["lines"].items():
                         shown = {k: round(v, 4) for k, v in figures.items() if v is not None and "real" not in k}
                         print("  ", name, shown, flush=True)
                 if cell is not None:
                     cells.append(cell)
     return cells
+
+
+def goes_with(method: str, task: str) -> bool:
+    """Methods of images with images; no conditional GAN where there is no label.
+
+    >>> goes_with("dp-cgan", "gaussians25"), goes_with("dp-merf", "mnist"), goes_with("dp-merf", "titanic")
+    (False, True, False)
+    """
+    if (task in IMAGES) != (method in IMAGE_METHODS):
+        return False
+    return not (method == "dp-cgan" and task == "gaussians25")
+
+
+def _measured(key: dict[str, Any]) -> dict[str, Any]:
+    keep = CACHE / key["version"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if key["task"] in IMAGES:
+            from bench.papers import pgb_images
+
+            return pgb_images.measure(key["task"], key["method"], key["epsilon"], key["seed"], keep)
+        return measure(key["task"], key["method"], key["epsilon"], key["seed"], keep)
 
 
 def at_hand(options: argparse.Namespace) -> list[dict]:
@@ -139,14 +161,15 @@ def at_hand(options: argparse.Namespace) -> list[dict]:
         wanted = key["task"] in options.tasks and key["method"] in options.methods and key["seed"] in options.seeds
         if wanted and key["version"] in options.sources:
             found[key["task"], key["method"], key["epsilon"], key["seed"]] = cell
-    order = {name: at for at, name in enumerate((*TASKS, *METHODS))}
-    return [found[key] for key in sorted(found, key=lambda key: (order[key[0]], order[key[1]], *key[2:]))]
+    order = {name: at for at, name in enumerate((*TASKS, *METHODS, *IMAGE_METHODS))}
+    return [found[key] for key in sorted(found, key=lambda key: (order[key[0]], key[2], order[key[1]], key[3]))]
 
 
 def main() -> None:
+    every = (*METHODS, *IMAGE_METHODS)
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tasks", nargs="+", default=list(TASKS), choices=list(TASKS))
-    parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=list(METHODS))
+    parser.add_argument("--methods", nargs="+", default=list(every), choices=list(every))
     parser.add_argument("--seeds", nargs="+", type=int, default=list(range(20)))
     parser.add_argument("--epsilon", type=float, default=None, help="another than the paper's; inf: without privacy")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="start nothing after this time")
@@ -164,9 +187,7 @@ def main() -> None:
     lines = pages.summarise(cells)
     stem.with_suffix(".json").write_text(json.dumps({**told, "summary": lines, "cells": cells}, indent=1) + "\n")
     stem.with_suffix(".md").write_text(pages.markdown(lines, told))
-    kept = sorted(path for source in sources for path in (CACHE / source).glob("gaussians25-dp-wgan-*.csv"))
-    if kept:
-        pages.picture(load("gaussians25").train, kept, stem.with_suffix(".png"))
+    pages.pictures([CACHE / source for source in sources], stem)
     print(stem.with_suffix(".md"))
 
 

@@ -15,7 +15,8 @@ from understudy.synthesizers.draw import systematic
 from understudy.synthesizers.evidence import Pieces, conditions
 from understudy.synthesizers.one_way import fine_cells
 from understudy.table.cells import Cells
-from understudy.table.codec import codec
+from understudy.table.codec import Codec, codec
+from understudy.table.pictures import ImageCodec, image_codec
 
 NAME = "boosted"
 
@@ -37,7 +38,7 @@ class Released:
     settings: dict[str, Any] = field(default_factory=dict)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        columns = {f"pool.{number}": self.pool[name] for number, name in enumerate(self.schema.modelled)}
+        columns = {f"pool.{number}": self.pool[name] for number, name in enumerate(_codecs(self.schema))}
         return {
             **columns,
             "weights": self.weights.astype(np.float64),
@@ -51,9 +52,9 @@ class Released:
     @classmethod
     def from_parts(cls, schema: Schema, arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> "Released":
         pool = {}
-        for number, (name, column) in enumerate(schema.modelled.items()):
+        for number, (name, reader) in enumerate(_codecs(schema).items()):
             try:
-                pool[name] = codec(column).check(arrays[f"pool.{number}"])
+                pool[name] = reader.check(arrays[f"pool.{number}"])
             except DataError:
                 raise ValueError(f"column {name!r}: has codes outside its domain") from None
         released = cls(
@@ -99,12 +100,18 @@ class Released:
                 f"where: no synthetic row has {' and '.join(map(repr, where or ()))} like this; loosen it"
             )
         drawn = rng.permutation(systematic(weights, n, rng))
-        return {name: self.pool[name][drawn] for name in self.schema.modelled}
+        return {name: codes[drawn] for name, codes in self.pool.items()}
 
     def log_prob(self, codes: Mapping[str, np.ndarray]) -> np.ndarray:
         raise OptionError(
             "a boosted model is a set of weighted rows and has no probabilities of others; ask the models"
         )
+
+
+def _codecs(schema: Schema) -> dict[str, Codec | ImageCodec]:
+    """Of all columns that a pool holds, images last."""
+    columns = {name: codec(column) for name, column in schema.modelled.items()}
+    return columns | {name: image_codec(column) for name, column in schema.images.items()}
 
 
 def _meets(codes: np.ndarray, pieces: Pieces) -> np.ndarray:

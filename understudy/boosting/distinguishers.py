@@ -1,14 +1,16 @@
 """Where distinguishers come from. Each is a function of one row, fixed by released values before the game begins."""
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import combinations
 
 import numpy as np
 
-from understudy.boosting.exact import UNIT, Layers, on_grid, one_hot, outputs, sigmoid_steps
+from understudy.boosting import pictures
+from understudy.boosting.exact import UNIT, ExactLayer, on_grid, one_hot, outputs, sigmoid_steps
 from understudy.boosting.game import Family
 from understudy.boosting.pool import Codes, Pool, kept_layers
 from understudy.errors import DataError, OptionError
@@ -18,6 +20,7 @@ from understudy.table.table import Table
 
 KINDS = ("critics", "classifiers", "marginals")
 AUTO = "auto"
+CLUSTER = "(cluster)"  # in the place of a column's name: of the image, where there is one
 GAIN = 2.0  # a network's output that lies a standard deviation above the pool's mean becomes sigmoid(2) = 0.88
 CODES = 8  # coarse codes of a column, in marginals and classifiers
 MOST_TABLES = 200  # of codes and pairs of codes
@@ -55,16 +58,19 @@ class Dense:
 
 @dataclass(frozen=True, eq=False)
 class Marginals:
-    """Indicators of a code of one column, or of codes of two: tables (tuples of columns), each with all its cells."""
+    """Indicators of a code of one column, or of codes of two: tables (tuples of columns), each with all its cells.
 
-    cells: Mapping[str, Cells]
-    groups: Mapping[str, np.ndarray]
+    coarse: a few codes of every row, column by column, each from that row alone; sizes: how many there can be.
+    """
+
+    coarse: Callable[[Codes], Codes]
+    sizes: Mapping[str, int]
     tables: tuple[tuple[str, ...], ...]
     pool: np.ndarray  # (tables, rows): the cell that each row of the pool falls into, numbered through all tables
 
     @cached_property
     def starts(self) -> np.ndarray:
-        sizes = [np.prod([self.groups[name].max() + 1 for name in names]) for names in self.tables]
+        sizes = [math.prod(self.sizes[name] for name in names) for names in self.tables]
         return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
     @property
@@ -84,10 +90,10 @@ class Marginals:
 
     def sums(self, table: Table) -> np.ndarray:
         total = np.zeros(self.count, dtype=np.int64)
-        for block in table.blocks(1 << 16):
-            codes = _coarse(block, self.cells, self.groups)
+        for block in table.blocks(ROWS_PER_BLOCK):
+            codes = self.coarse(block)
             for number, names in enumerate(self.tables):
-                places = _places(codes, self.groups, names) + self.starts[number]
+                places = _places(codes, self.sizes, names) + self.starts[number]
                 total += np.bincount(places, minlength=self.count)
         return total * UNIT
 
@@ -120,12 +126,12 @@ class Joined:
 def distinguishers(pool: Pool, wanted: str | Sequence[str | Distinguisher]) -> Family:
     """The distinguishers of a game: kinds by name (`KINDS`), `auto`, or functions from codes to values in [0, 1].
 
-    auto: critics of every model that kept some, and marginals.
+    auto: critics of every model that kept some, and marginals; for images classifiers and marginals.
     """
     asked = [wanted] if isinstance(wanted, str) else list(wanted)
     if asked == [AUTO]:
         kept = any(has_critics(released) for released in pool.released)
-        asked = ["critics", "marginals"] if kept else ["marginals"]
+        asked = [*["critics"] * kept, *["classifiers"] * bool(pool.schema.images), "marginals"]
     functions = [one for one in asked if callable(one)]
     families: list[Family] = []
     for kind in asked:
@@ -151,8 +157,8 @@ def critics(pool: Pool) -> Dense:
     for released in pool.released:
         if has_critics(released):
             kept = released.trajectory
-            networks = [kept_layers(kept, "critic", number) for number in range(len(kept["critic.0.w"]))]
-            sets.append((released.groups, networks))
+            networks = [on_grid(kept_layers(kept, "critic", number)) for number in range(len(kept["critic.0.w"]))]
+            sets.append((partial(_units, cells=pool.cells, groups=released.groups), networks))
     if not sets:
         raise OptionError(
             "distinguishers: no model kept its critics; fit a GAN with checkpoints=10, or ask for"
@@ -162,7 +168,16 @@ def critics(pool: Pool) -> Dense:
 
 
 def classifiers(pool: Pool) -> Dense:
-    """For every generator a logistic regression that tells its rows from the others' in the pool: no private row."""
+    """Functions that tell synthetic rows from synthetic rows: no private row.
+
+    For every generator a logistic regression that tells its rows from the others' in the pool; for images networks
+    (`pictures.networks`).
+    """
+    if pool.schema.images:
+        blocks, classes = pictures.Blocks.of(pool.schema), pictures.class_count(pool)
+        units = partial(pictures.units_of, pool.schema, blocks, classes)
+        exact = [on_grid(layers, largest=blocks.largest) for layers in pictures.networks(pool)]
+        return _networks(pool, [(units, exact)])
     generators = np.unique(pool.generator)
     if len(generators) < 2:
         raise OptionError(
@@ -170,27 +185,34 @@ def classifiers(pool: Pool) -> Dense:
             " checkpoints, or ask for marginals"
         )
     groups = coarse_by_pool(pool)
-    units = one_hot(_stacked(pool.codes, pool.cells, groups), _sizes(groups))
+    encode = partial(_units, cells=pool.cells, groups=groups)
+    units = encode(pool.codes)
     some = np.random.default_rng(0).permutation(pool.size)[:LEARNT_FROM]
     learnt = [_logistic(units[some], pool.generator[some] == number) for number in generators]
-    return _networks(pool, [(groups, [[layer] for layer in learnt])])
+    return _networks(pool, [(encode, [on_grid([layer]) for layer in learnt])])
 
 
 def marginals(pool: Pool) -> Marginals:
-    """Codes of all columns and pairs of columns, those with the label first; numeric columns in bins of the pool."""
+    """Codes of all columns and pairs of columns, those with the label first; numeric columns in bins of the pool.
+
+    An image's code is the cluster of its class that it is nearest to (`pictures.Clusters`).
+    """
     groups = coarse_by_pool(pool)
-    names = list(groups)
+    coarse, sizes = partial(_coarse, cells=pool.cells, groups=groups), dict(zip(groups, _sizes(groups), strict=True))
+    if pool.schema.images:
+        clusters = pictures.clusters_of(pool)
+        coarse, sizes = partial(_with_cluster, coarse=coarse, clusters=clusters), sizes | {CLUSTER: clusters.count}
     label = pool.schema.label
-    pairs = list(combinations(names, 2))
+    pairs = [pair for pair in combinations(sizes, 2) if pair != (label, CLUSTER)]  # a class's clusters are its own
     # Beyond what fits, pairs are taken by a public lot: what the pool knows of a pair says little about what it lacks.
     lot = np.random.default_rng(0).permutation(len(pairs))
     pairs = sorted((pairs[place] for place in lot), key=lambda pair: label not in pair)
     most = max(1, min(MOST_TABLES, MOST_PLACES // pool.size))
-    tables = tuple([*((name,) for name in names), *pairs][:most])
-    codes = _coarse(pool.codes, pool.cells, groups)
-    family = Marginals(pool.cells, groups, tables, np.empty((0, pool.size), dtype=np.int32))
-    places = [_places(codes, groups, columns) + family.starts[number] for number, columns in enumerate(tables)]
-    return Marginals(pool.cells, groups, tables, np.stack(places).astype(np.int32))
+    tables = tuple([*((name,) for name in sizes), *pairs][:most])
+    codes = coarse(pool.codes)
+    family = Marginals(coarse, sizes, tables, np.empty((0, pool.size), dtype=np.int32))
+    places = [_places(codes, sizes, columns) + family.starts[number] for number, columns in enumerate(tables)]
+    return Marginals(coarse, sizes, tables, np.stack(places).astype(np.int32))
 
 
 def of_functions(pool: Pool, functions: Sequence[Distinguisher]) -> Dense:
@@ -225,27 +247,26 @@ def _safe_steps(function: Distinguisher, codes: Codes, rows: int, number: int) -
     return np.rint(found * UNIT).astype(np.int64)
 
 
-def _networks(pool: Pool, sets: Iterable[tuple[Mapping[str, np.ndarray], list[Layers]]]) -> Dense:
-    """Networks on coarse rows, as sigmoids of outputs that are centred and scaled by what they give on the pool.
+def _networks(pool: Pool, sets: Iterable[tuple[Callable[[Codes], np.ndarray], list[list[ExactLayer]]]]) -> Dense:
+    """Networks, with what each sees of a row, as sigmoids of outputs centred and scaled by what they give on the pool.
 
     A Wasserstein critic's outputs have no scale of their own (with its weights cut, all sigmoids would be 0.5); centre
     and scale come from released values, so each is a fixed function of a row all the same.
     """
     prepared = []
-    for groups, networks in sets:
-        units = one_hot(_stacked(pool.codes, pool.cells, groups), _sizes(groups))
+    for encode, networks in sets:
+        units = encode(pool.codes)
         for layers in networks:
-            exact = on_grid(layers)
-            found = np.concatenate([outputs(exact, units[at : at + 8192]) for at in range(0, len(units), 8192)])
+            found = np.concatenate([outputs(layers, units[at : at + 8192]) for at in range(0, len(units), 8192)])
             centre, spread = float(found.mean()), float(found.std())
             scale = GAIN / spread if spread > 1e-9 else 0.0
-            prepared.append((groups, exact, centre, scale, sigmoid_steps((found - centre) * scale)))
+            prepared.append((encode, layers, centre, scale, sigmoid_steps((found - centre) * scale)))
 
     def evaluate(codes: Codes) -> np.ndarray:
         steps, seen, units = [], None, None
-        for groups, layers, centre, scale, _ in prepared:
-            if groups is not seen:
-                seen, units = groups, one_hot(_stacked(codes, pool.cells, groups), _sizes(groups))
+        for encode, layers, centre, scale, _ in prepared:
+            if encode is not seen:
+                seen, units = encode, encode(codes)
             steps.append(sigmoid_steps((outputs(layers, units) - centre) * scale))
         return np.stack(steps)
 
@@ -265,18 +286,23 @@ def _coarse(codes: Codes, cells: Mapping[str, Cells], groups: Mapping[str, np.nd
     return {name: group[cells[name].index(codes[name])] for name, group in groups.items()}
 
 
-def _stacked(codes: Codes, cells: Mapping[str, Cells], groups: Mapping[str, np.ndarray]) -> np.ndarray:
-    return np.stack(list(_coarse(codes, cells, groups).values()), axis=1)
+def _with_cluster(codes: Codes, coarse: Callable[[Codes], Codes], clusters: pictures.Clusters) -> Codes:
+    return coarse(codes) | {CLUSTER: clusters.index(codes)}
+
+
+def _units(codes: Codes, cells: Mapping[str, Cells], groups: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Rows as networks of tables see them."""
+    return one_hot(np.stack(list(_coarse(codes, cells, groups).values()), axis=1), _sizes(groups))
 
 
 def _sizes(groups: Mapping[str, np.ndarray]) -> list[int]:
     return [int(group.max()) + 1 for group in groups.values()]
 
 
-def _places(codes: Codes, groups: Mapping[str, np.ndarray], names: tuple[str, ...]) -> np.ndarray:
-    place = codes[names[0]]
+def _places(codes: Codes, sizes: Mapping[str, int], names: tuple[str, ...]) -> np.ndarray:
+    place = codes[names[0]].astype(np.int64)
     for name in names[1:]:
-        place = place * (int(groups[name].max()) + 1) + codes[name]
+        place = place * sizes[name] + codes[name]
     return place
 
 

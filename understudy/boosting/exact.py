@@ -43,15 +43,16 @@ def one_hot(codes: np.ndarray, sizes: list[int]) -> np.ndarray:
     return (codes[:, column] == code).astype(np.float64)
 
 
-def on_grid(layers: Layers) -> list[ExactLayer]:
+def on_grid(layers: Layers, *, largest: float = 1.0) -> list[ExactLayer]:
     """The layers with weights and units rounded so that sums over a layer's inputs are exact in float64.
 
-    k inputs are multiples of s, at most 2^20 s in size, and weights multiples of r, at most 2^20 r: whatever the order,
-    partial sums are multiples of r s, at most k 2^40 r s in size, and a bias adds at most 2^50 r s. Up to 2,048 inputs
-    that is below 2^52, so nothing is ever rounded. All of it follows from the released weights.
+    largest: of the first layer's inputs, which are whole numbers: zeros and ones, or up to 2^20. k inputs are multiples
+    of s, at most 2^20 s in size, and weights multiples of r, at most 2^20 r: whatever the order, partial sums are
+    multiples of r s, at most k 2^40 r s in size, and a bias adds at most 2^50 r s. Up to 2,048 inputs that is below
+    2^52, so nothing is ever rounded. All of it follows from the released weights.
     """
     found = []
-    inputs, step = 1.0, 1.0  # zeros and ones
+    inputs, step = float(largest), 1.0
     for w, b in layers:
         if not (np.isfinite(w).all() and np.isfinite(b).all()):
             raise OptionError("distinguishers: a network has weights that are not finite; fit the model again")
@@ -75,7 +76,7 @@ def _power_above(value: float) -> float:
 
 
 def outputs(layers: list[ExactLayer], units: np.ndarray) -> np.ndarray:
-    """The single output of a network with leaky hidden units, for rows of zeros and ones.
+    """The single output of a network with leaky hidden units, for rows of whole numbers (see `on_grid`).
 
     Exact but for the rounding of hidden units to their grid, which each row gets for itself.
     """

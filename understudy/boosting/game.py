@@ -16,7 +16,9 @@ from understudy.privacy import BoundedRange, Ledger, NonPrivate, Streams, select
 from understudy.progress import Progress, silent
 from understudy.table.table import Table
 
-LARGEST_RATE = 0.3
+LARGEST_RATE = 1.0
+FEWEST_ROUNDS, MOST_ROUNDS = 20, 1000  # by rule
+USUAL_COUNT = 1000  # of distinguishers, as far as the rule for rounds is concerned: it asks for the logarithm alone
 CONFIDENCE = 0.05  # the chance at which `alpha` may fail
 
 
@@ -137,12 +139,27 @@ def normalised(log_weights: np.ndarray) -> np.ndarray:
 def usual_rate(pool_size: int, rounds: int) -> float:
     """The rate of multiplicative weights with the smallest bound on their regret, sqrt(8 log|B| / T), or less.
 
-    In few rounds that rate would jump from side to side: the pool is near the rows from the start.
-
-    >>> usual_rate(20_000, 400), round(usual_rate(20_000, 10_000), 3)
-    (0.3, 0.089)
+    >>> round(usual_rate(20_000, 400), 3), usual_rate(20_000, 40)
+    (0.445, 1.0)
     """
     return min(LARGEST_RATE, math.sqrt(8 * math.log(max(pool_size, 2)) / rounds))
+
+
+def usual_rounds(rows: int, pool_size: int, strength: float) -> int:
+    """The number of rounds with the smallest expected bound for picks that share a budget: public facts alone.
+
+    strength: the epsilon of a pick times the square root of the rounds, which one budget leaves nearly the same however
+    many there are (a pick costs epsilon^2/8 of zCDP). As in `equilibrium_bound`, at the best rate and with the expected
+    loss of a pick, log(J) / (epsilon rows), the gap is at most sqrt(log|B| / (2 T)) + log(J) sqrt(T) / (strength rows):
+    least where T = strength rows sqrt(log|B| / 2) / log(J). With few rows many picks would all be noise.
+
+    >>> usual_rounds(900, 20_000, 0.3), usual_rounds(10_000, 20_000, 0.16), usual_rounds(60_000, 20_000, 1.2)
+    (87, 515, 1000)
+    """
+    if math.isinf(strength):
+        return MOST_ROUNDS
+    best = strength * rows * math.sqrt(math.log(max(pool_size, 2)) / 2) / math.log(USUAL_COUNT)
+    return round(min(max(best, FEWEST_ROUNDS), MOST_ROUNDS))
 
 
 def equilibrium_bound(

@@ -12,7 +12,7 @@ import numpy as np
 
 from understudy.boosting.boosted import NAME, Released
 from understudy.boosting.distinguishers import critics, distinguishers, has_critics
-from understudy.boosting.game import Family, play
+from understudy.boosting.game import FEWEST_ROUNDS, Family, play, usual_rounds
 from understudy.boosting.pool import Pool, check_models, make_pool
 from understudy.boosting.settings import Boosting, read_settings
 from understudy.errors import OptionError, SchemaError
@@ -41,6 +41,11 @@ class BoostedMethod:
     settings: Boosting
     NAME: str = NAME
 
+    @property
+    def IMAGES(self) -> bool:  # noqa: N802 - as a method's module says it
+        """Whether the method makes images."""
+        return getattr(self.module, "IMAGES", False)
+
     def check(self, config: Any, schema: Schema, budget: Budget) -> None:
         """Refuses what cannot work, from public facts alone."""
         if "critics" in self.settings.kinds and not hasattr(config, "critic_hidden"):
@@ -63,10 +68,10 @@ class BoostedMethod:
         ledger = Ledger(budget)
         for entry in trained.entries:
             ledger.charge(entry.event, entry.purpose)
-        pick = pick_epsilon(budget, self.settings.rounds, beside=ledger.events)
         progress("drawing a pool", 0.0)
         board = prepare([released], [self.module.NAME], schema, self.settings, streams.init)
-        return boost_table(board, table, pick, streams=streams, ledger=ledger, progress=progress), ledger
+        plan = plan_picks(self.settings, schema, budget, beside=ledger.events)
+        return boost_table(board, table, plan, streams=streams, ledger=ledger, progress=progress), ledger
 
     def _config(self, config: Any) -> Any:
         """With checkpoints kept, where the method can and was not told how many."""
@@ -97,6 +102,27 @@ def pick_epsilon(budget: Budget, rounds: int, *, beside: Sequence[Event] = ()) -
     return 1 / calibrate(lambda noise: [*beside, SelfComposed(BoundedRange(1 / noise), rounds)], budget)
 
 
+@dataclass(frozen=True)
+class Picks:
+    """The plan of a game: how many picks, and the epsilon of each. Public."""
+
+    rounds: int
+    epsilon: float
+
+    @property
+    def event(self) -> Event:
+        return SelfComposed(BoundedRange(self.epsilon), self.rounds)
+
+
+def plan_picks(settings: Boosting, schema: Schema, budget: Budget, *, beside: Sequence[Event] = ()) -> Picks:
+    """As many rounds as asked for, or as the rule says, and the epsilon of a pick that spends what is left."""
+    rounds = settings.rounds
+    if rounds is None:
+        strength = pick_epsilon(budget, FEWEST_ROUNDS, beside=beside) * math.sqrt(FEWEST_ROUNDS)
+        rounds = usual_rounds(schema.rows, settings.pool_rows, strength)
+    return Picks(rounds, pick_epsilon(budget, rounds, beside=beside))
+
+
 @dataclass(frozen=True, eq=False)
 class Board:
     """All that a game needs besides the rows: made of released values, before anything is spent."""
@@ -114,7 +140,7 @@ def prepare(models: Sequence[Any], methods: list[str], schema: Schema, settings:
 
 
 def boost_table(
-    board: Board, table: Table, pick: float, *, streams: Streams, ledger: Ledger, progress: Progress
+    board: Board, table: Table, picks: Picks, *, streams: Streams, ledger: Ledger, progress: Progress
 ) -> Released:
     """Plays the game, which alone meets the table and charges for it, and keeps what comes out."""
     pool, family, settings = board.pool, board.family, board.settings
@@ -123,15 +149,15 @@ def boost_table(
         table,
         pool_size=pool.size,
         rows=pool.rows,
-        rounds=settings.rounds,
-        epsilon=pick,
+        rounds=picks.rounds,
+        epsilon=picks.epsilon,
         rate=settings.rate,
         both_ways=settings.both_ways,
         streams=streams,
         ledger=ledger,
         progress=progress,
     )
-    told = settings.told() | {
+    told = settings.told(picks.rounds) | {
         "methods": board.methods,
         "distinguishers_played": family.count * (1 + settings.both_ways),
         "alpha": played.alpha,
@@ -196,8 +222,8 @@ def boost(
     if isinstance(source, Table) and source.schema.digest() != schema.digest():
         raise SchemaError("the table was read with another schema than the models'; read it again with theirs")
     streams = Streams.from_entropy() if seed is None else Streams.from_seed(seed)
-    pick = pick_epsilon(budget, chosen.rounds)
-    ledger = _ledger_of(models, budget, chosen.rounds, pick)
+    picks = plan_picks(chosen, schema, budget)
+    ledger = _ledger_of(models, budget, picks)
     progress("drawing a pool", 0.0)
     board = prepare([m.released for m in models], [m.method for m in models], schema.learnt(), chosen, streams.init)
     if book is not None:
@@ -205,13 +231,13 @@ def boost(
             check_names(open_source(source, schema), schema)
         if not budget.private:
             raise OptionError("a budget file cannot count a boosting with epsilon=inf; give a finite epsilon")
-        reservation = book.reserve([SelfComposed(BoundedRange(pick), chosen.rounds)], f"boosting of {_names(models)}")
+        reservation = book.reserve([picks.event], f"boosting of {_names(models)}")
     progress("reading", 0.0)
     table = source if isinstance(source, Table) else read_table(source, schema)
     if on_clipped is not None:
         on_clipped(table.notes)
     before = len(ledger.entries)
-    released = boost_table(board, table.learnt(), pick, streams=streams, ledger=ledger, progress=progress)
+    released = boost_table(board, table.learnt(), picks, streams=streams, ledger=ledger, progress=progress)
     seeded = streams.seeded or any(model.certificate.rng == SEEDED for model in models)
     certificate = _certificate(released, ledger, schema, seeded)
     if book is not None:
@@ -226,7 +252,7 @@ def _names(models: Sequence[Model]) -> str:
     return ", ".join(model.method for model in models)
 
 
-def _ledger_of(models: Sequence[Model], budget: Budget, rounds: int, pick: float) -> Ledger:
+def _ledger_of(models: Sequence[Model], budget: Budget, picks: Picks) -> Ledger:
     """All uses of the rows behind the models, in a ledger with room for the picks and nothing else."""
     entries = [
         Entry(entry.event, f"{entry.purpose} (model {number}, {model.method})")
@@ -235,8 +261,7 @@ def _ledger_of(models: Sequence[Model], budget: Budget, rounds: int, pick: float
     ]
     events = [entry.event for entry in entries]
     if budget.private:
-        events.append(SelfComposed(BoundedRange(pick), rounds))
-        total = epsilon_of(events, budget.delta).value
+        total = epsilon_of([*events, picks.event], budget.delta).value
     else:
         total = math.inf
     ledger = Ledger(Budget(total, budget.delta))

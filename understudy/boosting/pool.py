@@ -17,6 +17,7 @@ from understudy.table.cells import Cells
 
 Codes = dict[str, np.ndarray]
 MOST_ROWS = 1_000_000
+MOST_PIXELS = 1 << 27  # of all images of a pool together: it is part of the model
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,11 +47,13 @@ def make_pool(
 ) -> Pool:
     """About `rows` rows: every model the same share, within it every generator the same. `models` are released.
 
+    Fewer where images are large (`MOST_PIXELS`).
+
     schema: what the models have learnt (`Schema.learnt`); rows hold the rules that it has.
     earlier: also generators from the way through a training, where they were kept.
     """
-    if schema.images:
-        raise SchemaError(f"boosting makes no images, but column {next(iter(schema.images))!r} is of kind image")
+    for image in schema.images.values():
+        rows = min(rows, max(2, MOST_PIXELS // image.pixels))
     drawn, made_by = [], []
     for released in models:
         draws = generators_of(released, earlier=earlier)
@@ -60,7 +63,7 @@ def make_pool(
             made_by.append(np.full(count, len(made_by), dtype=np.int32))
     return Pool(
         schema=schema,
-        codes={name: np.concatenate([codes[name] for codes in drawn]) for name in schema.modelled},
+        codes={name: np.concatenate([codes[name] for codes in drawn]) for name in [*schema.modelled, *schema.images]},
         generator=np.concatenate(made_by),
         released=tuple(models),
         rows=max(1, round(float(np.mean([released.rows for released in models])))),

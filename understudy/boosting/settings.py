@@ -16,17 +16,17 @@ MOST_ROUNDS = 100_000
 class Boosting:
     """Public settings.
 
-    rounds: picks of a distinguisher, all of them charged.
+    rounds: picks of a distinguisher, all of them charged; None is a rule by the declared rows and the budget.
     distinguishers: auto, critics, classifiers, marginals, several of these, or functions from codes to [0, 1].
     drs: reject rows by the average distinguisher as well.
     pool_rows: synthetic rows that get weights.
-    rate: of the multiplicative weights; None is a rule, 0.3 or less where rounds are many.
+    rate: of the multiplicative weights; None is a rule, smaller where rounds are many.
     both_ways: play with 1 - D beside every distinguisher D.
     share: share of the budget (of 1/z^2) for the picks, where one budget pays for training and boosting.
     checkpoints: how many earlier generators and critics to keep, where boosting is part of a fit.
     """
 
-    rounds: int = 400
+    rounds: int | None = None
     distinguishers: str | Sequence[str | Distinguisher] = AUTO
     drs: bool = False
     pool_rows: int = 20_000
@@ -36,7 +36,8 @@ class Boosting:
     checkpoints: int = 10
 
     def __post_init__(self) -> None:
-        _whole(self.rounds, "rounds", 1, MOST_ROUNDS)
+        if self.rounds is not None:
+            _whole(self.rounds, "rounds", 1, MOST_ROUNDS)
         _whole(self.pool_rows, "pool_rows", 2, MOST_ROWS)
         _whole(self.checkpoints, "checkpoints", 0, 1000)
         for name in ("drs", "both_ways"):
@@ -59,12 +60,12 @@ class Boosting:
         asked = [self.distinguishers] if isinstance(self.distinguishers, str) else self.distinguishers
         return tuple(one for one in asked if isinstance(one, str))
 
-    def told(self) -> dict[str, Any]:
-        """As a model file keeps them: functions by their number alone."""
+    def told(self, rounds: int) -> dict[str, Any]:
+        """As a model file keeps them, with the rounds that were played: functions by their number alone."""
         shown = list(self.kinds)
         if not isinstance(self.distinguishers, str) and len(self.distinguishers) > len(shown):
             shown.append(f"{len(self.distinguishers) - len(shown)} functions")
-        return asdict(_without_functions(self)) | {"distinguishers": shown}
+        return asdict(_without_functions(self)) | {"distinguishers": shown, "rounds": rounds}
 
 
 def _without_functions(settings: Boosting) -> Boosting:
