@@ -73,7 +73,8 @@ def judge(made: np.ndarray, train: np.ndarray, test: np.ndarray) -> dict[str, fl
 
     spread = train.std(axis=0)
     pairs = np.triu_indices(train.shape[1], 1)
-    real, mine = (np.nan_to_num(np.corrcoef(rows.T))[pairs] for rows in (train, made))
+    with np.errstate(divide="ignore", invalid="ignore"):  # a column of one value goes with nothing
+        real, mine = (np.nan_to_num(np.corrcoef(rows.T))[pairs] for rows in (train, made))
     strong = np.abs(real) > 0.2
     figures = {
         "mean_error": float(np.mean(np.abs(made.mean(axis=0) - train.mean(axis=0)) / spread)),

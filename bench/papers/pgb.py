@@ -12,10 +12,8 @@ and with 0 the results are written from what is at hand.
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import hashlib
 import json
-import math
 import time
 import warnings
 from datetime import date
@@ -24,32 +22,27 @@ from typing import Any
 
 import numpy as np
 
-import understudy as us
 from bench.cells import ROOT, Record, version
+from bench.datasets import load
+from bench.papers import pgb_fits as fits
 from bench.papers import pgb_pages as pages
 from bench.papers import pgb_tasks as tasks
+from bench.papers.pgb_pictures import pictures
 from bench.peers.domain import plain
-from understudy.boosting.method import plan_picks, reject, training_budget
-from understudy.boosting.settings import Boosting
-from understudy.privacy import Budget
-from understudy.privacy import epsilon as epsilon_of
-from understudy.synthesizers.api import Model
-from understudy.table.table import Table
 
 TASKS = {"titanic": 2.0, "gaussians25": 1.0, "acs2019": 1.0, "acs2018": 0.795, "mnist": 10.0, "adult": 1.0}
 IMAGES = ("mnist",)
-CRITICS = ("dp-wgan", "dp-cgan", "dp-auto-gan")  # that a model may keep; those of gs-wgan are not private
-METHODS = (*CRITICS, "gs-wgan", "dp-vae")
+METHODS = (*fits.CRITICS, "gs-wgan", "dp-vae")
 IMAGE_METHODS = ("dp-merf",)
-CHECKPOINTS = Boosting.checkpoints
 RESULTS = ROOT / "bench" / "results"
 CACHE = ROOT / "bench" / ".cache" / "pgb"
 
 
 def key_of(task: str, method: str, epsilon: float, seed: int, source: str) -> dict[str, Any]:
     """Everything that decides a cell's outcome: the fits' code, and the referee's of this task."""
-    judges = "pgb_images.py" if task in IMAGES else "pgb_tasks.py"
-    referee = hashlib.sha256((Path(__file__).parent / judges).read_bytes()).hexdigest()[:12]
+    files = ("pgb_fits.py", "pgb_images.py" if task in IMAGES else "pgb_tasks.py")
+    code = b"".join((Path(__file__).parent / file).read_bytes() for file in files)
+    referee = hashlib.sha256(code).hexdigest()[:12]
     return {"task": task, "method": method, "epsilon": epsilon, "seed": seed, "version": source, "referee": referee}
 
 
@@ -65,7 +58,7 @@ def measure(task: str, method: str, epsilon: float, seed: int, keep: Path) -> di
     """One seed of a method on a task: every line's figures, at one total epsilon."""
     found = tasks.setup(task)
     begin, cpu = time.perf_counter(), time.process_time()
-    lines = fitted(found.table, found.schema, method, epsilon, seed)
+    lines = fits.fitted(found.table, found.schema, method, epsilon, seed)
     spent = {"seconds": time.perf_counter() - begin, "cpu_seconds": time.process_time() - cpu}
     figures, drawn = {}, {}
     for name, model in lines.items():
@@ -77,36 +70,6 @@ def measure(task: str, method: str, epsilon: float, seed: int, keep: Path) -> di
         keep.mkdir(parents=True, exist_ok=True)
         (keep / f"{task}-{method}-{epsilon:g}.json").write_text(json.dumps(drawn))
     return {"status": "ok", **spent, "lines": figures}
-
-
-def fitted(table: Table, schema: us.Schema, method: str, epsilon: float, seed: int) -> dict[str, Model]:
-    """Every line's model. Both games are played with one training on a part of the budget; each is a release by itself,
-    and spends the whole together with that training."""
-    options = {"method": method, "epsilon": epsilon, "seed": seed}
-    last = us.fit(table, schema, **options, **({"checkpoints": 1} if method in CRITICS else {}))
-    lines = {"last": last}
-    if method in CRITICS:
-        lines["DRS"] = reject(last, seed=seed)
-    budget = Budget(epsilon, last.certificate.delta)
-    part = training_budget(budget, Boosting.share)
-    trained = us.fit(table, schema, method=method, epsilon=part.epsilon, seed=seed, checkpoints=CHECKPOINTS)
-    for kinds in ("critics", "auto") if method in CRITICS else ("auto",):
-        boosted = boost_up_to(budget, trained, table, seed=seed, distinguishers=kinds)
-        both = dataclasses.replace(boosted, released=dataclasses.replace(boosted.released, drs=True))
-        lines |= {f"PGB {kinds}": boosted, f"PGB+DRS {kinds}": both}
-    for name, model in lines.items():
-        if model.certificate.epsilon > epsilon * (1 + 1e-6):
-            raise RuntimeError(f"{name} spent more than epsilon {epsilon:g}: {model.certificate.epsilon}")
-    return lines
-
-
-def boost_up_to(budget: Budget, model: Model, table: Table, *, seed: int, **settings: Any) -> Model:
-    """The model boosted with what it has left of a budget, as `fit(..., boost=...)` does."""
-    events = [entry.event for entry in model.certificate.entries]
-    picks = plan_picks(Boosting(**settings), model.schema, budget, beside=events)
-    left = epsilon_of([picks.event], budget.delta).value if budget.private else math.inf
-    settings |= {"rounds": picks.rounds}
-    return us.boost([model], table, epsilon=left, delta=budget.delta, seed=seed, **settings)
 
 
 def run(options: argparse.Namespace, source: str) -> list[dict]:
@@ -186,8 +149,8 @@ def main() -> None:
     stem = options.results / f"{told['date']}-pgb"
     lines = pages.summarise(cells)
     stem.with_suffix(".json").write_text(json.dumps({**told, "summary": lines, "cells": cells}, indent=1) + "\n")
-    stem.with_suffix(".md").write_text(pages.markdown(lines, told))
-    pages.pictures([CACHE / source for source in sources], stem)
+    drawn = pictures([CACHE / source for source in sources], stem, lambda: load("gaussians25").train.iloc[:5000])
+    stem.with_suffix(".md").write_text(pages.markdown(lines, told, [path.name for path in drawn]))
     print(stem.with_suffix(".md"))
 
 

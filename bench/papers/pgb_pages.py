@@ -1,103 +1,133 @@
-"""From cells of `bench.papers.pgb` to a page and a picture."""
+"""From cells of `bench.papers.pgb` to a page."""
 
 from __future__ import annotations
 
-from pathlib import Path
+import math
+import statistics
 from typing import Any
 
-import numpy as np
-import pandas as pd
+from bench.papers.pgb_published import REAL, published
 
-# The paper's figures, by task, epsilon, line and measure.
-PUBLISHED = {
-    ("gaussians25", 1.0, "quality"): {"last": 0.031, "DRS": 0.035, "PGB": 0.044, "PGB+DRS": 0.053},
-    ("gaussians25", float("inf"), "quality"): {"last": 0.904, "DRS": 0.826, "PGB": 0.918, "PGB+DRS": 0.874},
-    ("titanic", 2.0, "auc_logistic_regression"): {"last": 0.477, "DRS": 0.568, "PGB": 0.621, "PGB+DRS": 0.624},
-    ("titanic", 2.0, "auc_random_forest"): {"last": 0.512, "DRS": 0.553, "PGB": 0.558, "PGB+DRS": 0.652},
-    ("titanic", 2.0, "auc_xgboost"): {"last": 0.530, "DRS": 0.586, "PGB": 0.619, "PGB+DRS": 0.596},
-}
 LINES = ("last", "DRS", "PGB critics", "PGB+DRS critics", "PGB auto", "PGB+DRS auto")
-TITLES = {
-    "quality": "quality",
-    "tvd2": "TVD of pairs",
-    "auc_logistic_regression": "AUC logistic",
-    "auc_random_forest": "AUC forest",
-    "auc_xgboost": "AUC XGBoost",
+MODELS = {"logistic_regression": "logistic", "random_forest": "forest", "xgboost": "XGBoost"}
+# Tables of a task, each with its measures; "down": the less the better.
+GROUPS: dict[str, dict[str, tuple[str, str]]] = {
+    "": {
+        "quality": ("quality", "up"),
+        "score": ("score", "up"),
+        "recognised": ("label recognised", "up"),
+        "tvd2": ("TVD of pairs", "down"),
+        "pmse_ratio": ("pMSE ratio, logistic", "down"),
+        "pmse_tree": ("pMSE ratio, tree", "down"),
+        "race_tvd": ("TVD of race", "down"),
+        "regression": ("RMSE off by", "down"),
+    },
+    **{
+        title: {f"{key}_{model}": (f"{title}, {name}", "up") for model, name in MODELS.items()}
+        for key, title in (("auc", "ROC AUC"), ("pr", "PR AUC"), ("accuracy", "accuracy"))
+    },
 }
+MEASURES = {name: shown for group in GROUPS.values() for name, shown in group.items()}
+INTRODUCTION = """All lines of a method have one total epsilon: `last` is the generator with the whole budget, `DRS` \
+rejects its rows by its own newest critic (images: by the mean distinguisher of the game), PGB lines spend a part of \
+the budget on picks (`critics` as in the paper, `auto`: critics where a method keeps some, and marginals; images: \
+networks that know blends, and clusters). Mean ± standard error over seeds; the paper's figure in brackets. \
+Classifiers are trained on synthetic rows and tested on real test rows. `real rows`: test rows in the place of \
+synthetic ones, or classifiers trained on real rows."""
+GAINS = """What is gained over the last generator with the whole budget, seed by seed: mean difference ± standard \
+error, bold where it is for the better. Distances (TVD, pMSE, RMSE) are better where they are less."""
 
 
 def summarise(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Mean and spread over the seeds, one entry a task, epsilon, method and line."""
-    found: dict[tuple, list[dict]] = {}
+    """Mean, standard error and gain over the last generator, one entry a task, epsilon, method and line."""
+    found: dict[tuple, list[tuple[dict, dict]]] = {}
     for cell in cells:
         key = cell["key"]
         for line, figures in cell["lines"].items():
-            found.setdefault((key["task"], key["epsilon"], key["method"], line), []).append(figures)
+            place = (key["task"], key["epsilon"], key["method"], line)
+            found.setdefault(place, []).append((figures, cell["lines"]["last"]))
     lines = []
     for (task, epsilon, method, line), figures in found.items():
         entry: dict[str, Any] = {"task": task, "epsilon": epsilon, "method": method, "line": line}
         entry["seeds"] = len(figures)
-        for name in TITLES:
-            for each in (name, f"{name}_real"):
-                values = [one[each] for one in figures if one.get(each) is not None]
-                if values:
-                    entry[each] = {"mean": float(np.mean(values)), "spread": float(np.std(values))}
+        for name in MEASURES:
+            values = [one[name] for one, _ in figures if one.get(name) is not None]
+            if not values:
+                continue
+            entry[name] = spread(values)
+            both = [(one[name], last[name]) for one, last in figures if None not in (one.get(name), last.get(name))]
+            if line != "last" and both:
+                entry[name]["gain"] = spread([mine - theirs for mine, theirs in both])
+            real = [one[f"{name}_real"] for one, _ in figures if one.get(f"{name}_real") is not None]
+            if real:
+                entry[f"{name}_real"] = spread(real)
         lines.append(entry)
     return lines
 
 
-def markdown(lines: list[dict[str, Any]], told: dict[str, Any]) -> str:
-    text = [f"# The Post-GAN boosting paper's tables, {told['date']}", ""]
-    text += [
-        "All lines of a method have one total epsilon: `last` is the generator with the whole budget, `DRS` rejects",
-        "its rows by its own critic, PGB lines spend a part of the budget on picks (`critics` as in the paper, `auto`:",
-        "critics and marginals). Mean ± standard deviation over seeds; the paper's figure in brackets. AUC: trained on",
-        "synthetic rows, tested on real test rows.",
-        "",
-    ]
+def spread(values: list[float]) -> dict[str, float | None]:
+    """Mean and standard error, which one value alone has not.
+
+    >>> spread([1.0, 3.0]), spread([2.0])
+    ({'mean': 2.0, 'error': 1.0}, {'mean': 2.0, 'error': None})
+    """
+    error = statistics.stdev(values) / math.sqrt(len(values)) if len(values) > 1 else None
+    return {"mean": statistics.fmean(values), "error": error}
+
+
+def markdown(lines: list[dict[str, Any]], told: dict[str, Any], pictures: list[str]) -> str:
+    text = [f"# The Post-GAN boosting paper's tables, {told['date']}", "", INTRODUCTION, ""]
     for task, epsilon in dict.fromkeys((line["task"], line["epsilon"]) for line in lines):
         mine = [line for line in lines if (line["task"], line["epsilon"]) == (task, epsilon)]
-        names = [name for name in TITLES if any(name in line for line in mine)]
         text += [f"## {task}, epsilon {epsilon:g}", ""]
-        text += ["| method | line | seeds | " + " | ".join(TITLES[name] for name in names) + " |"]
-        text += ["| --- | --- | ---: |" + " ---: |" * len(names)]
-        real = [
-            _mean(next((line.get(f"{name}_real") for line in mine if f"{name}_real" in line), None)) for name in names
-        ]
-        text += ["| real rows |  |  | " + " | ".join(real) + " |"]
-        for line in mine:
-            cells = [_cell(line, name, task, epsilon) for name in names]
-            text += [f"| {line['method']} | {line['line']} | {line['seeds']} | " + " | ".join(cells) + " |"]
-        text += [""]
+        for measures in GROUPS.values():
+            names = [name for name in measures if any(name in line for line in mine)]
+            if names:
+                text += [*_table(mine, names, task, epsilon), ""]
+        text += [*_gains(mine), ""]
+    text += [f"![]({name})\n" for name in pictures]
     return "\n".join([*text, f"Source {told['source']}, NumPy {told['numpy']}.", ""])
 
 
-def _cell(line: dict[str, Any], name: str, task: str, epsilon: float) -> str:
-    if name not in line:
+def _table(mine: list[dict[str, Any]], names: list[str], task: str, epsilon: float) -> list[str]:
+    text = ["| method | line | seeds | " + " | ".join(MEASURES[name][0] for name in names) + " |"]
+    text += ["| --- | --- | ---: |" + " ---: |" * len(names)]
+    real = []
+    for name in names:
+        found = next((line[f"{name}_real"] for line in mine if f"{name}_real" in line), None)
+        paper = REAL.get((task, name))
+        real.append("" if found is None else f"{found['mean']:.3f}" + (f" ({paper:.3f})" if paper is not None else ""))
+    text += ["| real rows |  |  | " + " | ".join(real) + " |"]
+    for line in mine:
+        cells = [_cell(line.get(name), published(task, epsilon, name, line["line"])) for name in names]
+        text += [f"| {line['method']} | {line['line']} | {line['seeds']} | " + " | ".join(cells) + " |"]
+    return text
+
+
+def _cell(found: dict[str, Any] | None, paper: float | None) -> str:
+    if found is None:
         return "-"
-    paper = PUBLISHED.get((task, epsilon, name), {}).get(line["line"].split()[0])
-    spread = f" ± {line[name]['spread']:.3f}" if line["seeds"] > 1 else ""
-    return f"{line[name]['mean']:.3f}{spread}" + (f" ({paper:.3f})" if paper is not None else "")
+    error = f" ± {found['error']:.3f}" if found["error"] is not None else ""
+    return f"{found['mean']:.3f}{error}" + (f" ({paper:.3f})" if paper is not None else "")
 
 
-def _mean(entry: dict[str, float] | None) -> str:
-    return "" if entry is None else f"{entry['mean']:.3f}"
-
-
-def picture(real: pd.DataFrame, made: list[Path], path: Path) -> None:
-    """Real rows, and the rows of every line, one panel each."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    named = {one.stem.split("-", 4)[-1]: one for one in made}
-    panels = [("real", real.iloc[:5000]), *((name, pd.read_csv(named[name])) for name in LINES if name in named)]
-    figure, axes = pyplot.subplots(1, len(panels), figsize=(2.2 * len(panels), 2.4), sharex=True, sharey=True)
-    for axis, (title, rows) in zip(np.ravel(axes), panels, strict=True):
-        axis.scatter(rows["Var1"], rows["Var2"], s=0.3, color="#1f4e79", linewidths=0)
-        axis.set(title=title, xlim=(-5, 5), ylim=(-5, 5), aspect="equal", xticks=[], yticks=[])
-        axis.title.set_fontsize(8)
-    figure.tight_layout()
-    figure.savefig(path, dpi=110)
-    pyplot.close(figure)
+def _gains(mine: list[dict[str, Any]]) -> list[str]:
+    """Differences from the last generator: of the auto lines, which are the default."""
+    chosen = [line for line in mine if line["line"].endswith("auto")]
+    names = [name for name in MEASURES if any("gain" in line.get(name, {}) for line in chosen)]
+    if not names:
+        return []
+    text = [GAINS, "", "| method | line | " + " | ".join(MEASURES[name][0] for name in names) + " |"]
+    text += ["| --- | --- |" + " ---: |" * len(names)]
+    for line in chosen:
+        cells = []
+        for name in names:
+            gain = line.get(name, {}).get("gain")
+            if gain is None:
+                cells.append("-")
+                continue
+            better = gain["mean"] > 0 if MEASURES[name][1] == "up" else gain["mean"] < 0
+            shown = f"{gain['mean']:+.3f}" + (f" ± {gain['error']:.3f}" if gain["error"] is not None else "")
+            cells.append(f"**{shown}**" if better else shown)
+        text += [f"| {line['method']} | {line['line']} | " + " | ".join(cells) + " |"]
+    return text

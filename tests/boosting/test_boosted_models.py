@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 
 import understudy as us
-from understudy.boosting.method import boost, pick_epsilon, reject, training_budget
+from understudy.boosting.game import MOST_ROUNDS
+from understudy.boosting.method import Picks, boost, pick_epsilon, plan_picks, reject, training_budget
 from understudy.boosting.settings import Boosting
 from understudy.errors import BudgetError, ModelFileError, OptionError, SchemaError
 from understudy.privacy import BoundedRange, Budget, BudgetFile, SelfComposed, Streams, epsilon
@@ -79,7 +80,7 @@ def test_rows_gain_what_the_model_lacked(plain, rows):
 
 
 def test_without_privacy_it_comes_closer_still(plain, rows):
-    model = boost([plain], rows, epsilon=math.inf, rounds=300, pool_rows=3000, distinguishers="marginals")
+    model = boost([plain], rows, epsilon=math.inf, pool_rows=3000, distinguishers="marginals")
     assert association(model.sample(4000, seed=0)) > 0.8
     assert math.isinf(model.certificate.epsilon)
     assert not model.certificate.holds(release=True)
@@ -215,8 +216,9 @@ def test_wrong_settings_cost_nothing(plain, rows, tmp_path):
 
 
 def test_settings_are_told_without_functions():
-    told = Boosting(distinguishers=["critics", abs, abs]).told()
+    told = Boosting(distinguishers=["critics", abs, abs]).told(7)
     assert told["distinguishers"] == ["critics", "2 functions"]
+    assert told["rounds"] == 7
 
 
 def test_functions_of_ones_own(plain, rows):
@@ -234,10 +236,17 @@ def test_a_table_of_another_schema_is_refused(plain, rows):
         boost([plain], table, epsilon=1.0, **QUICK)
 
 
-def test_images_are_refused(plain):
-    schema = us.Schema.loads("rows: 10\ncolumns: {scan: {kind: image, height: 2, width: 2}}")
-    with pytest.raises(SchemaError, match="boosted makes no images"):
-        fit(None, schema, method="dp-merf", boost=True)
+def test_rounds_by_rule_grow_with_the_declared_rows_and_the_budget(plain):
+    def planned(rows: int, epsilon: float) -> Picks:
+        schema = plain.schema.model_copy(update={"rows": rows})
+        return plan_picks(Boosting(), schema, Budget(epsilon, 1e-6))
+
+    few, more, most = planned(2_000, 0.5), planned(20_000, 0.5), planned(20_000, 4.0)
+    assert few.rounds < more.rounds < most.rounds
+    for picks, spent in ((few, 0.5), (more, 0.5), (most, 4.0)):
+        assert epsilon([picks.event], 1e-6).value == pytest.approx(spent, rel=1e-3)
+    assert plan_picks(Boosting(rounds=7), plain.schema, Budget(0.5, 1e-6)).rounds == 7
+    assert planned(2_000, math.inf) == Picks(MOST_ROUNDS, math.inf)
 
 
 def test_exact_noise_plays_a_thousand_rounds(plain, rows):
