@@ -48,7 +48,7 @@ def test_fit_boost_is_one_budget(here: Path):
     assert certificate["epsilon"] <= 1 + 1e-6
     assert [entry["purpose"] for entry in certificate["entries"]] == [
         "one-way tables of 3 columns",
-        "45 picks of a distinguisher",  # by rule: 2,000 declared rows bear no more
+        "103 picks of a distinguisher",  # by rule: 2,000 declared rows bear no more
     ]
 
 

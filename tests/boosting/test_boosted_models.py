@@ -241,9 +241,9 @@ def test_rounds_by_rule_grow_with_the_declared_rows_and_the_budget(plain):
         schema = plain.schema.model_copy(update={"rows": rows})
         return plan_picks(Boosting(), schema, Budget(epsilon, 1e-6))
 
-    few, more, most = planned(2_000, 0.5), planned(20_000, 0.5), planned(20_000, 4.0)
+    few, more, most = planned(1_000, 0.5), planned(4_000, 0.5), planned(4_000, 2.0)
     assert few.rounds < more.rounds < most.rounds
-    for picks, spent in ((few, 0.5), (more, 0.5), (most, 4.0)):
+    for picks, spent in ((few, 0.5), (more, 0.5), (most, 2.0)):
         assert epsilon([picks.event], 1e-6).value == pytest.approx(spent, rel=1e-3)
     assert plan_picks(Boosting(rounds=7), plain.schema, Budget(0.5, 1e-6)).rounds == 7
     assert planned(2_000, math.inf) == Picks(MOST_ROUNDS, math.inf)
