@@ -53,6 +53,14 @@ class HalfBlends:
         return {"scan": scan, "digit": DIGITS.target[first].astype(np.uint8)}
 
 
+@pytest.fixture(scope="module", autouse=True)
+def short_lessons():
+    """What networks know matters in one test alone."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pictures, "STEPS", 40)
+        yield
+
+
 @pytest.fixture(scope="module")
 def pool() -> Pool:
     return make_pool([HalfBlends()], SCHEMA, 1500, np.random.default_rng(0))
@@ -89,7 +97,8 @@ def test_the_pool_is_seen_as_real_images_are(pool: Pool):
         np.testing.assert_allclose(family.sums(table) / UNIT / pool.size, family.expectations(equal), atol=1e-5)
 
 
-def test_blends_lose_their_weight():
+def test_blends_lose_their_weight(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(pictures, "STEPS", 300)
     generator = HalfBlends()
     pool = make_pool([generator], SCHEMA, 1500, np.random.default_rng(0))
     blended = generator.blended.copy()
