@@ -50,11 +50,12 @@ def scatter(real: Any, lines: dict[str, dict[str, list[float]]], path: Path) -> 
 def grids(lines: dict[str, np.ndarray], path: Path) -> None:
     """Images of every line, a column a class."""
     panels = [(name, lines[name]) for name in LINES if name in lines]
-    figure, axes = _figure(len(panels), (3.4, 1.7))
-    for axis, (title, picture) in zip(axes, panels, strict=True):
+    figure, axes = _figure(len(panels), (4.4, 2.1), rows=2)
+    for axis, (title, picture) in zip(axes, panels, strict=False):  # an odd number leaves a place empty
         axis.imshow(255 - picture, cmap="gray", vmin=0, vmax=255, interpolation="nearest")
-        axis.set(xticks=[], yticks=[])
         axis.set_title(title, fontsize=8)
+    for axis in axes:
+        axis.set_axis_off()
     _save(figure, path)
 
 
@@ -75,13 +76,15 @@ def regressions(methods: dict[str, dict[str, dict[str, Any]]], path: Path) -> No
     _save(figure, path)
 
 
-def _figure(panels: int, size: tuple[float, float], **options: Any) -> tuple[Any, list[Any]]:
+def _figure(panels: int, size: tuple[float, float], rows: int = 1, **options: Any) -> tuple[Any, list[Any]]:
+    """Panels of this size side by side, in so many rows."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    figure, axes = pyplot.subplots(1, panels, figsize=(size[0] * panels, size[1]), **options)
+    columns = -(-panels // rows)
+    figure, axes = pyplot.subplots(rows, columns, figsize=(size[0] * columns, size[1] * rows), **options)
     return figure, list(np.ravel(axes))
 
 
