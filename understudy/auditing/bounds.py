@@ -85,6 +85,26 @@ def epsilon_lower_bound(
     )
 
 
+def event_lower_bound(
+    hits: int, runs_with: int, alarms: int, runs_without: int, delta: float, confidence: float = 0.95
+) -> LowerBound:
+    """For any mechanism and an event that was fixed before anything was run: all runs count, none is spent on choosing.
+
+    hits, alarms: in how many runs the event was seen, with the row and without it.
+
+    >>> found = event_lower_bound(30, 40, 0, 40, delta=1e-6)
+    >>> round(found.epsilon, 2), round(found.ceiling, 2)
+    (1.9, 2.34)
+    """
+    level = _level(delta, confidence) / 2
+    if not (0 <= hits <= runs_with and 0 <= alarms <= runs_without and runs_with and runs_without):
+        raise OptionError("hits and alarms must lie between 0 and the runs, of which there must be some")
+    found = _log_ratio(least_rate(hits, runs_with, level), most_rate(alarms, runs_without, level), delta)
+    runs = (runs_with, runs_without)
+    best = _log_ratio(least_rate(runs_with, runs_with, level), most_rate(0, runs_without, level), delta)
+    return LowerBound(max(0.0, float(found)), COUNTED, confidence, delta, runs, max(0.0, float(best)))
+
+
 def gaussian_lower_bound(
     scores_with: ArrayLike, scores_without: ArrayLike, delta: float, confidence: float = 0.95
 ) -> LowerBound:

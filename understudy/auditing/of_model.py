@@ -5,6 +5,7 @@ seen is whether rows of the table look more familiar to the model than rows that
 from private rows, and is for the steward alone.
 """
 
+import math
 import zipfile
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,14 +22,17 @@ from understudy.privacy.events import Gaussian
 from understudy.privacy.ledger import TOLERANCE
 from understudy.synthesizers import model_file
 from understudy.synthesizers.api import Model, load
-from understudy.synthesizers.one_way import fine_cells, one_way_noise
+from understudy.synthesizers.one_way import fine_cells, one_way_noise, rungs_of
+from understudy.table.cells import Cells
 from understudy.table.read import read_table
 from understudy.table.table import Table
 
 MOST_ROWS = 5_000
 FEWEST_ROWS = 30
 _ROWS_PER_BLOCK = 1 << 16
+_GROUPS, _DEVIATIONS = 8, 6.0
 _CERTIFICATE = "certificate.json"
+ONE_WAY = "one-way tables"  # how the purpose of their entry in a certificate begins
 
 
 @dataclass(frozen=True)
@@ -121,39 +125,58 @@ def _read(model: Model, given: Any) -> Table | None:
 
 
 def _recognise(model: Model, table: Table) -> tuple[bool | None, str]:
-    """Whether the released one-way tables look like this table's, within several times what the noise does to them."""
+    """Whether the released one-way tables look like this table's, within what noise and smoothing do to them."""
     arrays = model.released.arrays()
-    first = model.certificate.entries[0].event if model.certificate.entries else None
-    modelled = fine_cells(model.schema.learnt())  # columns that rules give are not released
-    comparable = modelled and all(f"fine.{number}" in arrays for number in range(len(modelled)))
-    if not comparable or not isinstance(first, Gaussian):
+    counted = next((e for e in model.certificate.entries if e.purpose.startswith(ONE_WAY)), None)
+    public = fine_cells(model.schema.learnt())  # columns that rules give are not released
+    comparable = public and all(f"fine.{number}" in arrays for number in range(len(public)))
+    if not comparable or counted is None or not isinstance(counted.event, Gaussian):
         return None, (
             "whether this is the table that the model was fitted to cannot be seen: nothing was released that could "
             "be compared with it (a certificate names no table, since that would tell about its rows)"
         )
-    by_column = one_way_noise(modelled, first.noise_multiplier)
+    noise = one_way_noise(public, counted.event.noise_multiplier)
     furthest, name = -np.inf, ""
-    for number, (column, cells) in enumerate(modelled.items()):
+    for number, (column, cells) in enumerate(public.items()):
         counts = np.zeros(cells.count)
         for block in table.blocks(_ROWS_PER_BLOCK):
             counts += np.bincount(cells.index(block[column]), minlength=cells.count)
-        released = arrays[f"fine.{number}"]
-        # Groups of cells, since smoothing moves counts between neighbours; noise of a group grows by the root.
-        groups = np.array_split(np.arange(cells.count), min(cells.count, 8))
-        off = [
-            abs(released[group].sum() - counts[group].sum())
-            - 8 * by_column[column][0] * np.sqrt(len(group))
-            - 0.05 * table.rows
-            for group in groups
-        ]
-        if max(off) > furthest:
-            furthest, name = max(off), column
+        off = counts - _on_public_cells(model, column, cells, arrays[f"fine.{number}"])
+        for group, tolerated in tolerances(cells, noise[column]):
+            beyond = abs(off[group].sum()) - tolerated
+            if beyond > furthest:
+                furthest, name = beyond, column
     if furthest > 0:
         return False, (
             f"this is hardly the table that the model was fitted to: column {name!r} is further from what was "
             "released than noise explains (or rows were changed since)"
         )
     return True, "the released counts are those of a table like this one (which does not prove that it is this one)"
+
+
+def _on_public_cells(model: Model, column: str, public: Cells, released: np.ndarray) -> np.ndarray:
+    """Released counts by public cell: a model may have cut some of them into several."""
+    own = getattr(model.released, "cells", {}).get(column, public)
+    if own.count == public.count:
+        return released
+    inside = own.place(np.arange(own.count), np.random.default_rng(0))
+    return np.bincount(public.index(inside), weights=released, minlength=public.count)
+
+
+def tolerances(cells: Cells, noise: tuple[float, ...]) -> list[tuple[slice, float]]:
+    """Groups of cells, and how far the released count of each may lie from that of its own table.
+
+    A column on a ladder is compared by the runs of its widest rung, whose noise their sums have at most; any other by
+    up to eight groups of cells. Six standard deviations of noise; and one for each count of the group, since
+    smoothing moves a count that does not stand out by at most half of that, and cutting at zero by less than the rest.
+    """
+    width = rungs_of(cells)[-1]
+    size = width if width > 1 else -(-cells.count // min(cells.count, _GROUPS))
+    ends = cells.values if width > 1 else cells.count
+    found = [(slice(at, min(at + size, ends)), size // width, noise[-1]) for at in range(0, ends, size)]
+    if width > 1 and cells.missing:
+        found.append((slice(cells.values, cells.count), 1, noise[0]))
+    return [(group, (_DEVIATIONS * math.sqrt(runs) + runs) * each + 0.5) for group, runs, each in found]
 
 
 def _membership(model: Model, table: Table, fresh: Table | None, confidence: float) -> tuple[Membership | None, str]:

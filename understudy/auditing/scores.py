@@ -92,7 +92,7 @@ def _model_readings(model: Model, pair: Pair) -> dict[str, float]:
     columns = fine_cells(pair.schema.learnt())
     noise = one_way_noise(columns, 1.0)
     counted = []
-    for number, (name, cells) in enumerate(columns.items()):
+    for number, (name, cells) in enumerate((columns | getattr(model.released, "cells", {})).items()):
         # Methods that release one-way tables keep them under these names; any other has log_prob.
         table = arrays.get(f"fine.{number}")
         if table is not None:
