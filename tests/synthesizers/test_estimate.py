@@ -12,6 +12,7 @@ from understudy.synthesizers.mixture.coarse import coarse_groups
 from understudy.synthesizers.mixture.estimate import coarse_codes, epsilon_for_error, estimate, noise_tvd
 from understudy.synthesizers.mixture.plan import Config, make_plan
 from understudy.synthesizers.one_way import fine_cells, one_way_noise
+from understudy.synthesizers.zoom import plan_zoom, reach_of
 
 SCHEMA = Schema.loads(
     """
@@ -47,7 +48,10 @@ def test_a_distance_is_at_most_one() -> None:
 
 def test_noise_and_pairs_are_the_plans() -> None:
     plan, found = planned(1.0)
-    noise = one_way_noise(fine_cells(SCHEMA), plan.one_way_multiplier)
+    cells = fine_cells(SCHEMA)
+    zoom = plan_zoom(reach_of(cells), SCHEMA.rows, plan.one_way_multiplier)
+    assert zoom.columns  # a part of the budget goes to common values
+    noise = one_way_noise(cells, zoom.one_way_multiplier)
     assert {table.columns[0]: table.noise for table in found.one_way} == {n: rungs[0] for n, rungs in noise.items()}
     assert {table.noise for table in found.two_way} == {plan.pair_noise}
     assert [table.columns for table in found.two_way] == list(plan.always)

@@ -1,7 +1,7 @@
 """Independent noisy columns: right histograms, no dependence between columns. A floor for other methods."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -13,7 +13,8 @@ from understudy.progress import Progress
 from understudy.schema import Schema
 from understudy.synthesizers.draw import systematic
 from understudy.synthesizers.evidence import Pieces, conditions
-from understudy.synthesizers.one_way import check_one_way, check_tables, fine_cells, release_one_way
+from understudy.synthesizers.one_way import check_tables
+from understudy.synthesizers.zoom import check_columns, cut_cells, found_cuts, release_columns
 from understudy.table.cells import Cells
 from understudy.table.table import Table
 
@@ -28,32 +29,34 @@ class Config:
 
 def check(config: Config, schema: Schema, budget: Budget) -> None:
     """Refuses a budget for which no exact noise can be drawn."""
-    check_one_way(schema, noise_multiplier=noise_multiplier(budget))
+    check_columns(schema, noise_multiplier=noise_multiplier(budget))
 
 
 def train(
     config: Config, schema: Schema, table: Table, budget: Budget, *, streams: Streams, progress: Progress
 ) -> tuple["Released", Ledger]:
-    """Charges one Gaussian with the whole budget for all one-way tables (`release_one_way` says why that is enough)."""
+    """Charges Gaussians that make up the whole budget for one-way tables (`release_columns` says why it is enough)."""
     ledger = Ledger(budget)
     progress("counting columns", 0.0)
-    one_way = release_one_way(
-        table, fine_cells(schema), noise_multiplier=noise_multiplier(budget), streams=streams, ledger=ledger
-    )
+    one_way = release_columns(table, schema, noise_multiplier=noise_multiplier(budget), streams=streams, ledger=ledger)
     progress("counting columns", 1.0)
-    return Released(schema, one_way.counts, round(one_way.total)), ledger
+    return Released(schema, one_way.counts, round(one_way.total), found_cuts(schema, one_way)), ledger
 
 
 @dataclass(frozen=True, eq=False)
 class Released:
-    """The consistent fine tables, by column, and the number of rows that they sum to."""
+    """The consistent fine tables, where common values cut their public cells, and the rows that they sum to."""
 
     schema: Schema
     fine: dict[str, np.ndarray]
     rows: int
+    cuts: dict[str, np.ndarray] = field(default_factory=dict)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        return {f"fine.{number}": counts for number, counts in enumerate(self.fine.values())}
+        arrays = {f"fine.{number}": counts for number, counts in enumerate(self.fine.values())}
+        return arrays | {
+            f"cuts.{number}": self.cuts[name] for number, name in enumerate(self.fine) if name in self.cuts
+        }
 
     def facts(self) -> dict[str, Any]:
         return {"rows": self.rows}
@@ -61,13 +64,14 @@ class Released:
     @classmethod
     def from_parts(cls, schema: Schema, arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> "Released":
         fine = {name: arrays[f"fine.{number}"] for number, name in enumerate(schema.modelled)}
-        released = cls(schema, fine, int(facts["rows"]))
+        cuts = {n: arrays[f"cuts.{i}"] for i, n in enumerate(schema.modelled) if f"cuts.{i}" in arrays}
+        released = cls(schema, fine, int(facts["rows"]), cuts)
         check_tables(released.cells, fine)
         return released
 
     @cached_property
     def cells(self) -> dict[str, Cells]:
-        return fine_cells(self.schema)
+        return cut_cells(self.schema, self.cuts)
 
     def sample(self, n: int, rng: np.random.Generator, where: Mapping[str, Any] | None = None) -> dict[str, np.ndarray]:
         given = conditions(self.schema, self.cells, where)

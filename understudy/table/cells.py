@@ -4,7 +4,7 @@ Cells come from the schema alone, so that counting them costs nothing but the no
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -118,20 +118,42 @@ def cells_of(column: Column, *, most: int = MOST_CELLS) -> Cells:
             starts = np.unique(np.concatenate([starts, edges[edges < coder.size]]))
         bins = np.searchsorted(edges, starts, side="right")
         bins = np.unique(bins, return_inverse=True)[1]
-    cells = Cells(
-        starts=starts,
-        end=float(column.high) if coder.size is None else coder.size,
-        size=coder.size,
-        missing=column.missing,
-        ordered=not isinstance(column, Boolean) and (not isinstance(column, Categorical) or column.kind == "ordinal"),
-        dtype=np.dtype(coder.dtype),
-        bins=bins,
+    return _with_lookup(
+        Cells(
+            starts=starts,
+            end=float(column.high) if coder.size is None else coder.size,
+            size=coder.size,
+            missing=column.missing,
+            ordered=not isinstance(column, Boolean)
+            and (not isinstance(column, Categorical) or column.kind == "ordinal"),
+            dtype=np.dtype(coder.dtype),
+            bins=bins,
+        )
     )
-    if coder.size is None or len(starts) == coder.size or coder.size > LOOKUP_LIMIT:
+
+
+def refined(cells: Cells, cuts: np.ndarray) -> Cells:
+    """The same cells, cut at the codes `cuts` as well (those outside of the domain are passed over).
+
+    >>> refined(cells_of(Integer(low=0, high=9), most=2), np.array([4, 5, 10], dtype=np.uint64)).starts.tolist()
+    [0, 4, 5, 9]
+    """
+    cuts = np.asarray(cuts, dtype=cells.starts.dtype)
+    inside = (cuts > cells.starts[0]) & (cuts <= cells.end if cells.size is None else cuts < cells.size)
+    starts = np.unique(np.concatenate([cells.starts, cuts[inside]]))
+    bins = cells.bins
+    if bins is not None:
+        bins = bins[np.searchsorted(cells.starts, starts, side="right") - 1]
+    return _with_lookup(replace(cells, starts=starts, bins=bins, lookup=None))
+
+
+def _with_lookup(cells: Cells) -> Cells:
+    size, starts = cells.size, cells.starts
+    if size is None or len(starts) == size or size > LOOKUP_LIMIT:
         return cells
-    lookup = np.searchsorted(starts, np.arange(coder.size, dtype=np.uint64), side="right") - 1
+    lookup = np.searchsorted(starts, np.arange(size, dtype=np.uint64), side="right") - 1
     lookup = np.append(lookup, len(starts)).astype(np.uint16)  # the missing code comes last
-    return Cells(**{**cells.__dict__, "lookup": lookup})
+    return replace(cells, lookup=lookup)
 
 
 def _edge_codes(column: Integer | Real, size: int | None) -> np.ndarray:

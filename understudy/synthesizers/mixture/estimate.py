@@ -16,6 +16,7 @@ from understudy.schema import Column, Schema
 from understudy.synthesizers.mixture.pairs import MOST_LOOKS
 from understudy.synthesizers.mixture.plan import Config, Plan
 from understudy.synthesizers.one_way import fine_cells, one_way_noise, rungs_of
+from understudy.synthesizers.zoom import plan_zoom, reach_of
 from understudy.table.cells import Cells, cells_of
 from understudy.table.codec import codec
 from understudy.table.storage import SPILL_BYTES
@@ -89,7 +90,8 @@ def estimate_one_way(schema: Schema, noise_multiplier: float) -> tuple[TableEsti
     Long ordered columns are counted on several rungs and smoothed: theirs is the distance between the widest runs.
     """
     cells = fine_cells(schema)
-    noise = one_way_noise(cells, noise_multiplier)
+    zoom = plan_zoom(reach_of(cells), schema.rows, noise_multiplier)  # a part of the budget may go to common values
+    noise = one_way_noise(cells, zoom.one_way_multiplier)
     return tuple(_column(name, c, noise[name], schema.rows) for name, c in cells.items())
 
 

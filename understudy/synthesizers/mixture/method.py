@@ -7,7 +7,8 @@ from understudy.synthesizers.mixture.coarse import coarse_groups
 from understudy.synthesizers.mixture.pairs import Coarse, check_pairs, choose_pairs, release_pairs
 from understudy.synthesizers.mixture.plan import Config, Plan, make_plan
 from understudy.synthesizers.mixture.released import Released
-from understudy.synthesizers.one_way import OneWay, check_one_way, fine_cells, release_one_way
+from understudy.synthesizers.one_way import OneWay
+from understudy.synthesizers.zoom import check_columns, found_cuts, release_columns
 from understudy.table.table import Table
 
 NAME = "mixture"
@@ -19,7 +20,7 @@ __all__ = ["NAME", "SUMMARY", "Config", "Released", "check", "train"]
 def check(config: Config, schema: Schema, budget: Budget) -> None:
     """Refuses settings and budgets for which there is no plan, or whose noise could not be drawn."""
     plan = make_plan(config, schema, budget)
-    check_one_way(schema, noise_multiplier=plan.one_way_multiplier)
+    check_columns(schema, noise_multiplier=plan.one_way_multiplier)
     check_pairs(plan)
 
 
@@ -28,9 +29,10 @@ def train(
 ) -> tuple[Released, Ledger]:
     """Releases fine one-way tables, then coarse two-way tables, and fits the mixture to both.
 
-    Charges: a Gaussian for all one-way tables (`release_one_way`); for wide tables with few rows the private choice of
-    pairs (`choose_pairs`); a Gaussian for all two-way tables (`release_pairs`). The plan comes from public facts, the
-    coarse bins from the released one-way tables, the fit from released tables: none of them sees a row.
+    Charges: Gaussians for all one-way tables and common values (`release_columns`); for wide tables with few rows the
+    private choice of pairs (`choose_pairs`); a Gaussian for all two-way tables (`release_pairs`). The plan comes from
+    public facts, the coarse bins from the released one-way tables, the fit from released tables: none of them sees a
+    row.
     """
     from understudy.synthesizers.mixture.fit import fit_mixture
     from understudy.synthesizers.mixture.targets import make_targets
@@ -38,9 +40,7 @@ def train(
     ledger = Ledger(budget)
     plan = make_plan(config, schema, budget)
     progress("counting columns", 0.0)
-    one_way = release_one_way(
-        table, fine_cells(schema), noise_multiplier=plan.one_way_multiplier, streams=streams, ledger=ledger
-    )
+    one_way = release_columns(table, schema, noise_multiplier=plan.one_way_multiplier, streams=streams, ledger=ledger)
     coarse = _cut(plan, schema, one_way)
     pairs = list(plan.always)
     if plan.chosen_pairs:
@@ -64,6 +64,7 @@ def train(
         probabilities=fitted.probabilities,
         groups=coarse.groups,
         fine=one_way.counts,
+        cuts=found_cuts(schema, one_way),
         label=plan.label,
         rows=round(one_way.total),
     )

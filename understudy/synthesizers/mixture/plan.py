@@ -8,6 +8,8 @@ from understudy.errors import OptionError
 from understudy.privacy import BoundedRange, Budget, Event, Gaussian, SelfComposed, noise_multiplier
 from understudy.privacy.calibrate import calibrate
 from understudy.schema import Boolean, Categorical, Column, Schema
+from understudy.synthesizers.one_way import fine_cells
+from understudy.synthesizers.zoom import Reach, plan_zoom, reach_of
 from understudy.table.cells import cells_of
 
 MOST_LABEL_CLASSES = 10  # a label with more classes is a column like any other
@@ -115,7 +117,7 @@ def make_plan(config: Config, schema: Schema, budget: Budget) -> Plan:
         pair_z = z / math.sqrt(shares[1])
         affordable = int((worth / pair_z) ** 2) - len(always)
         chosen = min(max(affordable, len(columns) // 2), MOST_PAIRS_PER_COLUMN * len(columns), len(every) - len(always))
-        z = _calibrated(tuple(shares), config.selection_share, chosen, budget)
+        z = _calibrated(reach_of(fine_cells(schema)), rows, tuple(shares), config.selection_share, chosen, budget)
         pair_z, selection_epsilon = z / math.sqrt(shares[1]), _round_epsilon(z, config.selection_share, chosen)
     pairs = len(always) + chosen
     if not pairs:
@@ -142,9 +144,11 @@ def make_plan(config: Config, schema: Schema, budget: Budget) -> Plan:
 
 
 @lru_cache(maxsize=32)
-def _calibrated(shares: tuple[float, float], selection_share: float, rounds: int, budget: Budget) -> float:
+def _calibrated(
+    reach: Reach, rows: int, shares: tuple[float, float], selection_share: float, rounds: int, budget: Budget
+) -> float:
     """Remembered, since a plan is made twice: to be checked before anything is spent, and to be carried out."""
-    return calibrate(lambda noise: _events(noise, shares, selection_share, rounds), budget)
+    return calibrate(lambda noise: _events(noise, reach, rows, shares, selection_share, rounds), budget)
 
 
 def _round_epsilon(noise: float, share: float, rounds: int) -> float:
@@ -152,9 +156,11 @@ def _round_epsilon(noise: float, share: float, rounds: int) -> float:
     return math.sqrt(4 * share / rounds) / noise
 
 
-def _events(noise: float, shares: tuple[float, float], selection_share: float, rounds: int) -> list[Event]:
+def _events(
+    noise: float, reach: Reach, rows: int, shares: tuple[float, float], selection_share: float, rounds: int
+) -> list[Event]:
     return [
-        Gaussian(noise / math.sqrt(shares[0])),
+        *plan_zoom(reach, rows, noise / math.sqrt(shares[0])).events,
         SelfComposed(BoundedRange(_round_epsilon(noise, selection_share, rounds)), rounds),
         Gaussian(noise / math.sqrt(shares[1])),
     ]

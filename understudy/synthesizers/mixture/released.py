@@ -1,7 +1,7 @@
 """The released mixture: draws rows, exactly given conditions, and scores them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -11,7 +11,8 @@ from understudy.errors import OptionError
 from understudy.schema import Schema
 from understudy.synthesizers.draw import systematic, systematic_by_group
 from understudy.synthesizers.evidence import Pieces, conditions
-from understudy.synthesizers.one_way import check_tables, fine_cells
+from understudy.synthesizers.one_way import check_tables
+from understudy.synthesizers.zoom import cut_cells
 from understudy.table.cells import Cells
 
 ROWS_PER_DRAW = 1 << 17
@@ -23,7 +24,8 @@ class Released:
     """Released values alone.
 
     Component k of class c has weight `weights[c, k]` and, for the coarse codes of all columns side by side,
-    `probabilities[c, k]`; `groups` maps each column's fine cells to its coarse codes, `fine` holds the cells' counts.
+    `probabilities[c, k]`; `groups` maps each column's fine cells to its coarse codes, `fine` holds the cells' counts,
+    `cuts` where common values cut the public cells.
     """
 
     schema: Schema
@@ -33,6 +35,7 @@ class Released:
     fine: dict[str, np.ndarray]
     label: str | None
     rows: int
+    cuts: dict[str, np.ndarray] = field(default_factory=dict)
 
     def arrays(self) -> dict[str, np.ndarray]:
         arrays = {"weights": self.weights, "probabilities": self.probabilities}
@@ -40,6 +43,8 @@ class Released:
             arrays[f"fine.{number}"] = self.fine[name]
             if name in self.groups:
                 arrays[f"groups.{number}"] = self.groups[name].astype(np.int32)
+            if name in self.cuts:
+                arrays[f"cuts.{number}"] = self.cuts[name]
         return arrays
 
     def facts(self) -> dict[str, Any]:
@@ -54,6 +59,7 @@ class Released:
             probabilities=arrays["probabilities"],
             groups={n: arrays[f"groups.{i}"].astype(np.int64) for i, n in enumerate(names) if f"groups.{i}" in arrays},
             fine={name: arrays[f"fine.{number}"] for number, name in enumerate(names)},
+            cuts={n: arrays[f"cuts.{i}"] for i, n in enumerate(names) if f"cuts.{i}" in arrays},
             label=facts["label"],
             rows=int(facts["rows"]),
         )
@@ -80,7 +86,7 @@ class Released:
 
     @cached_property
     def cells(self) -> dict[str, Cells]:
-        return fine_cells(self.schema)
+        return cut_cells(self.schema, self.cuts)
 
     @cached_property
     def columns(self) -> dict[str, np.ndarray]:
