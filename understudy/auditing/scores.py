@@ -96,8 +96,7 @@ def _model_readings(model: Model, pair: Pair) -> dict[str, float]:
         # Methods that release one-way tables keep them under these names; any other has log_prob.
         table = arrays.get(f"fine.{number}")
         if table is not None:
-            own = getattr(model.released, "cells", {}).get(name, cells)  # common values may cut the public cells
-            cell = int(own.index(pair.row[name])[0])
+            cell = int(cells.index(pair.row[name])[0])
             found[f"count of its cell in column {number + 1}"] = float(table[cell])
             counted.append(float(table[cell]) / noise[name][0] ** 2)
     if counted:
