@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from understudy.boosting.raking import raked
 from understudy.boosting.rejection import reweighted
 from understudy.errors import DataError, OptionError
 from understudy.schema import Schema
@@ -25,7 +26,8 @@ NAME = "boosted"
 class Released:
     """Released values alone: synthetic rows, a weight for each, the picks that led to them, and public settings.
 
-    average: the average of the picked distinguishers on the pool; with `drs`, rows are also rejected by it.
+    average: the average of the picked distinguishers on the pool; with `drs`, rows are also rejected by it. Where
+    `settings` say `columns_kept`, every column keeps the pool's own shares (`raking`).
     """
 
     schema: Schema
@@ -83,7 +85,8 @@ class Released:
     @cached_property
     def row_weights(self) -> np.ndarray:
         """What rows are drawn by."""
-        return reweighted(self.weights, self.average) if self.drs else self.weights
+        weights = reweighted(self.weights, self.average) if self.drs else self.weights
+        return raked(weights, self.pool, self.cells) if self.settings.get("columns_kept") else weights
 
     @property
     def effective_rows(self) -> float:

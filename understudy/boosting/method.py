@@ -14,6 +14,7 @@ from understudy.boosting.boosted import NAME, Released
 from understudy.boosting.distinguishers import critics, distinguishers, has_critics
 from understudy.boosting.game import FEWEST_ROUNDS, Family, play, usual_rounds
 from understudy.boosting.pool import Pool, check_models, make_pool
+from understudy.boosting.raking import bear_columns
 from understudy.boosting.settings import Boosting, read_settings
 from understudy.errors import OptionError, SchemaError
 from understudy.privacy import BoundedRange, Budget, BudgetFile, Entry, Event, Ledger, SelfComposed, Streams
@@ -161,6 +162,7 @@ def boost_table(
         "methods": board.methods,
         "distinguishers_played": family.count * (1 + settings.both_ways),
         "alpha": played.alpha,
+        "columns_kept": bear_columns(pool.schema, ledger.budget),
     }
     return Released(
         pool.schema, pool.codes, played.weights, played.average, played.picks, pool.rows, settings.drs, told
@@ -182,10 +184,11 @@ def reject(model: Model, *, pool_rows: int = Boosting.pool_rows, seed: int | Non
     pool = make_pool([model.released], schema, settings.pool_rows, rng, earlier=False)
     average = critics(pool).matrix.mean(axis=0, dtype=np.float64)
     weights = np.full(pool.size, 1 / pool.size)
-    told = {"methods": [model.method], "pool_rows": pool_rows}
+    spent = Budget(model.certificate.epsilon, model.certificate.delta)
+    told = {"methods": [model.method], "pool_rows": pool_rows, "columns_kept": bear_columns(schema, spent)}
     picks = np.zeros(0, dtype=np.int32)
     released = Released(schema, pool.codes, weights, average, picks, pool.rows, True, told)
-    ledger = Ledger(Budget(model.certificate.epsilon, model.certificate.delta))
+    ledger = Ledger(spent)
     for entry in model.certificate.entries:
         ledger.charge(entry.event, entry.purpose)
     certificate = _certificate(released, ledger, model.schema, model.certificate.rng == SEEDED)
