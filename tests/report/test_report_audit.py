@@ -78,3 +78,20 @@ def test_a_browser_opens_it(audited, guarantee, tmp_path) -> None:
     assert console == []
     assert dom.count("<svg") == 1
     assert "<script" not in dom
+
+
+def test_an_audit_of_something_else_says_so_first_and_praises_nothing(audited) -> None:
+    statement = "The claim stands: at least 2.79 (95% confidence). An audit can refute a claim."
+    page = audit(replace(audited, statement=statement, note="It is of another method."))
+    assert page.index("It is of another method.") < page.index("The claim stands")
+    assert 'class="good"' not in page
+    assert '<p class="good">The claim stands: at least 2.79 (95% confidence).</p>' in audit(
+        replace(audited, statement=statement)
+    )
+
+
+def test_mechanisms_show_how_much_of_their_claim_is_seen_rounded_down(audited) -> None:
+    page = audit(replace(audited, steps=(replace(audited.steps[0], bound=3.9999),)))
+    assert "3.999" in page
+    assert "99%" in page
+    assert "100%" not in page
