@@ -195,6 +195,69 @@ def test_a_boosted_method_conforms():
     assert (found.failed, found.unknown) == ((), ()), found
 
 
+# --- images ---
+
+IMAGE_SOURCE = (Path(__file__).parent / "image_means.py").read_text(encoding="utf-8")
+NOISED = "    counts = np.maximum(noisy[:, -1]"  # the first line after the noise
+BROKEN_IMAGES = {
+    "sensitivity of one pixel": ("sensitivity", [("l2_sensitivity=FULL * math.sqrt(image.pixels + 1)",
+                                                  "l2_sensitivity=FULL")]),
+    "exact sums": ("noise first", [(NOISED, "    noisy = sums.astype(float)\n" + NOISED)]),
+    "an image in the artefact": ("no rows inside", [('{"means": self.means', '{"seen": self.seen, "means": self.means'),
+                                                    ("return Released(schema, means, counts), ledger",
+                                                     "made = Released(schema, means, counts)\n    "
+                                                     "object.__setattr__(made, 'seen', table.codes(name)[-1] / 255)\n"
+                                                     "    return made, ledger")]),
+    "images without their label": ("file", [("{self.schema.label: label.astype(np.uint8), name:", "{name:")]),
+}  # fmt: skip
+
+
+def image_method(*changes: tuple[str, str]) -> ModuleType:
+    text = IMAGE_SOURCE
+    for old, new in changes:
+        assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times"
+        text = text.replace(old, new)
+    made = ModuleType("image_means")
+    exec(compile(text, "image_means", "exec"), made.__dict__)
+    return made
+
+
+def test_a_method_of_images_is_tried_on_images():
+    found = conform(image_method())
+    assert (found.failed, found.unknown) == ((), ()), found
+    silent = conform(image_method(("IMAGES = True", "IMAGES = False")))
+    assert {"charges", "noise first"} <= set(silent.unknown)
+
+
+@pytest.mark.parametrize("bug", BROKEN_IMAGES)
+def test_a_broken_method_of_images_fails_by_name(bug: str):
+    check, changes = BROKEN_IMAGES[bug]
+    found = conform(image_method(*changes))
+    assert check in found.failed, [(c.name, c.outcome, c.found) for c in found.checks if c.outcome != PASSED]
+
+
+def test_a_method_of_both_is_tried_on_both():
+    both = image_method()
+    tables = method()
+
+    def train(config, schema, table, budget, *, streams, progress):
+        room = both if schema.images else tables
+        return room.train(tables.Config(), schema, table, budget, streams=streams, progress=progress)
+
+    def from_parts(schema, arrays, facts):
+        return (both if schema.images else tables).Released.from_parts(schema, arrays, facts)
+
+    looks = SimpleNamespace(
+        NAME="both", SUMMARY="both", IMAGES=True, Config=tables.Config, train=train,
+        Released=SimpleNamespace(from_parts=from_parts),
+    )  # fmt: skip
+    found = conform(looks)
+    assert (found.failed, found.unknown) == ((), ()), found
+    told = next(check.found for check in found.checks if check.name == "shapes")
+    assert "on tables: " in told
+    assert "on images: 2 arrays" in told
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in METHODS if name not in QUICK])
 def test_every_method_conforms(name: str):

@@ -14,11 +14,13 @@ from typing import Any
 from understudy.auditing import conformance_checks as checks
 from understudy.auditing import conformance_outside as outside
 from understudy.auditing.conformance_checks import CannotTellError, FailedError
+from understudy.auditing.grounds import PICTURES, TABLES
 from understudy.auditing.trial import Trial
 from understudy.errors import OptionError, SchemaError
 from understudy.synthesizers.api import METHODS, method_module
 
 PASSED, FAILED, CANNOT_TELL = "passed", "failed", "cannot tell"
+REFUSED = "the method refuses the trial's schema"
 
 
 @dataclass(frozen=True)
@@ -182,14 +184,16 @@ def conform(
 
     Tables are made up and small, and options that are known to make a fit short are set (`options` sets others
     instead), so that the whole takes seconds for a method of counts and about a minute for one that trains networks.
-    thorough: plays a distinguishing game as well, which takes hundreds of fits.
+    thorough: plays a distinguishing game as well, which takes hundreds of fits. A method that says IMAGES is tried on
+    tables of images too; where it takes one of the two kinds alone, that is what it is judged by.
 
     >>> found = conform("independent")
     >>> found.ok, found.unknown
     (True, ())
     """
     module = find_method(method)
-    trial = Trial(module, options)
+    grounds = (TABLES, PICTURES) if getattr(module, "IMAGES", False) else (TABLES,)
+    trials = [Trial(module, options, ground) for ground in grounds]
     done: list[Checked] = []
     for check in CHECKS:
         if check.thorough and not thorough:
@@ -198,10 +202,26 @@ def conform(
         if any(one.name == "contract" and one.outcome == FAILED for one in done):
             outcome, found = CANNOT_TELL, "the contract is not kept, so nothing can be run"
         else:
-            outcome, found = outcome_of(check.run, trial)
+            outcome, found = _together({trial.ground.name: outcome_of(check.run, trial) for trial in trials})
         seconds = round(time.perf_counter() - start, 3)
         done.append(Checked(check.name, outcome, found, check.why, check.remedy, seconds))
     return Conformance(str(getattr(module, "NAME", method)), tuple(done))
+
+
+def _together(outcomes: Mapping[str, tuple[str, str]]) -> tuple[str, str]:
+    """One outcome of those on several kinds of tables: the worst, without kinds that the method does not take.
+
+    >>> _together({"tables": (PASSED, "5 arrays"), "images": (FAILED, "a pixel leaves")})
+    ('failed', 'on images: a pixel leaves')
+    >>> _together({"tables": (CANNOT_TELL, REFUSED), "images": (PASSED, "3 arrays")})
+    ('passed', '3 arrays')
+    """
+    taken = {name: said for name, said in outcomes.items() if not said[1].startswith(REFUSED)} or outcomes
+    worst = next(one for one in (FAILED, CANNOT_TELL, PASSED) if one in {outcome for outcome, _ in taken.values()})
+    told = {name: found for name, (outcome, found) in taken.items() if outcome == worst}
+    if len(taken) == 1 or len(set(told.values())) == 1 < len(told):
+        return worst, next(iter(told.values()))
+    return worst, "; ".join(f"on {name}: {found}" for name, found in told.items())
 
 
 def outcome_of(run: Callable[[Trial], str], trial: Trial) -> tuple[str, str]:
@@ -213,7 +233,7 @@ def outcome_of(run: Callable[[Trial], str], trial: Trial) -> tuple[str, str]:
     except CannotTellError as error:
         return CANNOT_TELL, str(error)
     except SchemaError as error:
-        return CANNOT_TELL, f"the method refuses the trial's schema: {error}"
+        return CANNOT_TELL, f"{REFUSED}: {error}"
     except Exception as error:
         return FAILED, f"ended with {type(error).__name__}: {error}"
 

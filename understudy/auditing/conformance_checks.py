@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from understudy.auditing.grounds import alike
 from understudy.auditing.transcript import LOOP, Choice, DivergedError, Release, Training, Words, wired
-from understudy.auditing.trial import BUDGET, EXTREMES, Run, Trial, alike, table_of
+from understudy.auditing.trial import BUDGET, Run, Trial
 from understudy.privacy import (
     BoundedRange,
     Event,
@@ -225,13 +226,16 @@ def check_clipping(trial: Trial) -> str:
         return "trains nothing by training.loop"
     with wired():
         # Told what the usual table was told, so that it trains as much: a class of one row would not be learnt.
-        alone = {w: trial.run(table_of(alike(row, 1)), answers=usual.asked) for w, row in EXTREMES.items()}
+        alone = {
+            what: trial.run(trial.ground.table(alike(row, 1)), answers=usual.asked)
+            for what, row in trial.ground.extremes.items()
+        }
     for what, run in alone.items():
         if len(_trainings(run)) != len(_trainings(usual)):
             raise CannotTellError(f"{what} alone is not trained on as the usual table is")
         broken = any("overflowed" in line for line in run.said)
         need(not broken, f"{what} alone has a gradient longer than the clip norm, or one that is not finite")
-    return f"gradients of {len(EXTREMES)} single rows stay within the clip norm"
+    return f"gradients of {len(alone)} single rows stay within the clip norm"
 
 
 def _trainings(run: Run) -> list[Training]:

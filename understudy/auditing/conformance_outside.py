@@ -10,26 +10,17 @@ from typing import Any
 import numpy as np
 
 from understudy.auditing.conformance_checks import FailedError, branches, leaves, need, same, transcripts_of
-from understudy.auditing.trial import (
-    ABSENT,
-    BUDGET,
-    CANARY,
-    OTHER_SEED,
-    ROWS,
-    SCHEMA,
-    SEED,
-    Trial,
-    alike,
-    table_of,
-    usual_codes,
-)
-from understudy.errors import DataError
+from understudy.auditing.grounds import ROWS, Ground, alike
+from understudy.auditing.trial import BUDGET, OTHER_SEED, SEED, Trial
+from understudy.errors import DataError, SchemaError
 from understudy.privacy import Budget, NonPrivate, Streams
+from understudy.schema import Schema
 from understudy.synthesizers.api import Model
 from understudy.table.frame import frame
 from understudy.table.read import read_table
 
 DRAWN = 40
+FEWEST_CELLS = 4  # of a row that would be recognised by its bytes: fewer are found in any file
 # A claim that so few games could refute: at a small epsilon, thousands would be needed to see half of the noise.
 GAMES, GAME_CONFIDENCE, GAME_BUDGET = 200, 0.999, Budget(8.0, 1e-6)
 
@@ -40,12 +31,13 @@ def check_said(trial: Trial) -> str:
     for what, run in transcripts_of(trial, "far"):
         other = next((line for line in run.said if line not in usual.said), None)
         need(run.said == usual.said, f"{what}: other things are said{f' ({other!r})' if other else ''}")
-    _no_secret(" ".join([*trial.base.said, *usual.said]), "what is said")
+    _no_secret(" ".join([*trial.base.said, *usual.said]), "what is said", trial.ground)
     return f"{len(usual.said)} lines, the same for all tables"
 
 
-def _no_secret(text: str, where: str) -> None:
-    need(f"{CANARY['wage']:g}" not in text and str(CANARY["wage"]) not in text, f"{where} holds a cell of the table")
+def _no_secret(text: str, where: str, ground: Ground) -> None:
+    told = ground.secret is not None and (f"{ground.secret:g}" in text or str(ground.secret) in text)
+    need(not told, f"{where} holds a cell of the table")
     need(re.search(rf"(?<![\d.]){ROWS}(?![\d.])", text) is None, f"{where} holds the number of rows")
 
 
@@ -68,31 +60,37 @@ def check_errors(trial: Trial) -> str:
         while link is not None:
             text += f" {link}"
             link = link.__cause__ or link.__context__
-        _no_secret(text, "an error")
+        _no_secret(text, "an error", trial.ground)
         return "a fit that is broken off names no cell and no number of rows"
     raise FailedError("a broken source of noise was not noticed: is there any noise?")
 
 
 def check_no_row(trial: Trial) -> str:
     """Neither the canary nor a stretch of a column is in the file, in any usual type."""
-    found = traces_of_rows(trial.members, usual_codes())
+    found = traces_of_rows(trial.members, trial.ground.usual, trial.ground.secret)
     need(not found, f"the model file holds {', '.join(found[:3])}")
     return f"{len(trial.members):,} bytes searched for rows and stretches of columns"
 
 
-def traces_of_rows(data: bytes, codes: Mapping[str, np.ndarray]) -> list[str]:
-    """What of a table can be found in some bytes: the last row's rarest value, rows, and stretches of columns.
+def traces_of_rows(data: bytes, codes: Mapping[str, np.ndarray], secret: float | None = None) -> list[str]:
+    """What of a table can be found in some bytes: a secret cell, images, rows, and stretches of columns.
 
-    >>> rows = usual_codes()
-    >>> traces_of_rows(rows["age"].astype("<f4").tobytes(), rows)
+    >>> from understudy.auditing.grounds import TABLES
+    >>> traces_of_rows(TABLES.usual["age"].astype("<f4").tobytes(), TABLES.usual)
     ['a stretch of age']
     """
-    secret = CANARY["wage"]
-    found = ["the canary's wage"] * (str(secret).encode() in data)
-    found += ["the canary's wage" for kind in ("<f4", "<f8") if np.array(secret, kind).tobytes() in data]
+    found = []
+    if secret is not None:
+        forms = [str(secret).encode(), *(np.array(secret, kind).tobytes() for kind in ("<f4", "<f8"))]
+        found += ["the canary's rarest cell"] * any(form in data for form in forms)
+    for name, column in codes.items():
+        if column.ndim > 1 and any(form in data for image in column[-8:] for form in _image_forms(image)):
+            found.append(f"an image of {name}")
+    codes = {name: column for name, column in codes.items() if column.ndim == 1}
     rows = np.stack([np.nan_to_num(column).astype(float) for column in codes.values()], axis=1)
     for kind in ("u1", "<u2", "<i4", "<i8", "<f4", "<f8"):
-        if any(row.astype(kind).tobytes() in data for row in rows.clip(0, 255 if kind == "u1" else None)[-8:]):
+        whole = rows.clip(0, 255 if kind == "u1" else None)[-8:] if len(codes) >= FEWEST_CELLS else []
+        if any(row.astype(kind).tobytes() in data for row in whole):
             found.append("a whole row")
         for name, column in zip(codes, rows.T, strict=True):
             for first in range(0, len(column) - 12, 12):
@@ -110,6 +108,15 @@ def traces_of_rows(data: bytes, codes: Mapping[str, np.ndarray]) -> list[str]:
         if listed.encode()[1:-1] in text:
             found.append(f"a stretch of {name}")
     return list(dict.fromkeys(found))
+
+
+def _image_forms(image: np.ndarray) -> list[bytes]:
+    """An image of several shades as its bytes, as numbers, and as shares of full brightness."""
+    if len(np.unique(image)) < 4:
+        return []
+    kinds = ("u1", "<i4", "<i8", "<f4", "<f8")
+    shares = [(image / 255).astype(kind) for kind in ("<f4", "<f8")]
+    return [form.tobytes() for form in (*(image.astype(kind) for kind in kinds), *shares)]
 
 
 def check_no_seed(trial: Trial) -> str:
@@ -147,7 +154,7 @@ def check_file(trial: Trial) -> str:
     arrays = {name: np.asarray(array) for name, array in back.arrays().items()}
     need(set(arrays) == set(trial.base.arrays), "the file's model has other arrays")
     need(all(same(trial.base.arrays[name], array) for name, array in arrays.items()), "arrays come back changed")
-    _check_form(trial.base.released)
+    _check_form(trial.base.released, trial.schema)
     need(isinstance(trial.base.released.rows, int) and trial.base.released.rows >= 1, "rows must be a whole number")
     return f"{len(arrays)} arrays come back as they were, and so do the rows drawn from them"
 
@@ -156,12 +163,13 @@ def _drawn(released: Any, count: int = DRAWN) -> dict[str, np.ndarray]:
     return released.sample(count, np.random.default_rng(3), None)
 
 
-def _check_form(released: Any) -> None:
+def _check_form(released: Any, schema: Schema) -> None:
     codes = _drawn(released)
-    need(set(codes) == set(SCHEMA.modelled), "sample must give codes for exactly the modelled columns")
+    wanted = {*schema.modelled, *schema.images}
+    need(set(codes) == wanted, "sample must give codes for exactly the modelled columns, and images where there are")
     lengths = {len(column) for column in codes.values()}
     need(lengths == {DRAWN}, f"sample(n) must give n rows in every column, got {sorted(lengths)} for {DRAWN}")
-    need(read_table(frame(SCHEMA, codes), SCHEMA).notes == {}, "sampled rows lie outside of the schema's bounds")
+    need(read_table(frame(schema, codes), schema).notes == {}, "sampled rows lie outside of the schema's bounds")
 
 
 def check_infinite(trial: Trial) -> str:
@@ -170,18 +178,21 @@ def check_infinite(trial: Trial) -> str:
     kinds = {type(leaf) for event in run.ledger.events for branch in branches(event) for leaf in leaves(branch)}
     need(kinds == {NonPrivate}, "with epsilon=inf every charge must be NonPrivate")
     need(math.isinf(trial.certificate(run).epsilon), "with epsilon=inf the certificate must promise nothing")
-    _check_form(run.released)
+    _check_form(run.released, trial.schema)
     return "runs, charges NonPrivate, promises nothing"
 
 
 def check_odd_tables(trial: Trial) -> str:
     """One row; constant columns with missing cells and a class without rows: fits, and rows of the schema's form."""
-    tables = {"one row": alike(CANARY, 1), "one kind of row": alike(ABSENT, ROWS)}
+    last = list(trial.ground.extremes.values())[-1]
+    tables = {"one row": alike(trial.ground.canary, 1), "one kind of row": alike(last, ROWS)}
     for what, codes in tables.items():
         try:
-            _check_form(trial.run(table_of(codes)).released)
+            _check_form(trial.run(trial.ground.table(codes)).released, trial.schema)
         except FailedError as error:
             raise FailedError(f"{what}: {error}") from None
+        except SchemaError:  # the method does not take this schema, whatever the table
+            raise
         except Exception as error:
             raise FailedError(f"{what}: ended with {type(error).__name__}: {error}") from None
     return f"{len(tables)} odd tables fit, and give rows of the schema's form"

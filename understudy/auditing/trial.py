@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from understudy.auditing.grounds import DECLARED, TABLES, Ground, plus
 from understudy.auditing.transcript import Asked, DivergedError, WatchedNoise, silenced, streams_of, watched
 from understudy.errors import OptionError
 from understudy.privacy import Budget, Ledger
@@ -23,22 +24,6 @@ from understudy.synthesizers import model_file
 from understudy.synthesizers.api import settings_of
 from understudy.table.table import Table
 
-DECLARED, ROWS, DAYS = 60, 53, 365
-SCHEMA = Schema.loads(f"""
-rows: {DECLARED}
-label: ill
-columns:
-  age: {{kind: integer, low: 0, high: 90}}
-  wage: {{kind: real, low: 0, high: 1000, missing: true}}
-  town: {{kind: categorical, values: [Aachen, Bern, Ulm, Other], other: Other, missing: true}}
-  degree: {{kind: ordinal, values: [none, school, college]}}
-  ill: {{kind: boolean}}
-  seen: {{kind: datetime, low: 2021-01-01, high: 2021-12-31, resolution: day}}
-""")
-# The last row of the usual table; its wage is exact in every float type, and rare in anything else.
-CANARY = {"age": 90, "wage": 613.0625, "town": 2, "degree": 2, "ill": 1, "seen": DAYS - 1}
-LOWEST = {"age": 0, "wage": 0.0, "town": 0, "degree": 0, "ill": 0, "seen": 0}
-ABSENT = {"age": 45, "wage": np.nan, "town": 4, "degree": 1, "ill": 0, "seen": 100}
 SEED, OTHER_SEED = 918_273_645, 564_738_291
 BUDGET = Budget(4.0, 1e-6)  # so few rows stand above the noise of this: what a method does by class is done
 # Settings that make a fit short, for whichever of these options a method has: form and honesty are asked for, not
@@ -67,40 +52,6 @@ def short_options(config: type) -> dict[str, Any]:
         if short is not None and (option.default is None or isinstance(option.default, type(short))):
             found[option.name] = short
     return found
-
-
-def usual_codes(rows: int = ROWS, seed: int = 0) -> dict[str, np.ndarray]:
-    """Rows in which columns hang together, the canary last."""
-    rng = np.random.default_rng(seed)
-    age = rng.integers(5, 85, rows - 1)
-    codes = {
-        "age": age,
-        "wage": np.where(rng.random(rows - 1) < 0.2, np.nan, np.round(10 * age + rng.uniform(0, 99, rows - 1), 2)),
-        "town": rng.choice(5, rows - 1, p=[0.4, 0.3, 0.15, 0.05, 0.1]),
-        "degree": rng.integers(0, 3, rows - 1),
-        "ill": (age + rng.normal(0, 20, rows - 1) > 50).astype(int),
-        "seen": rng.integers(0, DAYS, rows - 1),
-    }
-    return {name: np.append(column, CANARY[name]) for name, column in codes.items()}
-
-
-def plus(codes: Mapping[str, np.ndarray], row: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    """The rows and one more behind them: coins that were thrown row by row stay with their rows."""
-    return {name: np.append(column, row[name]) for name, column in codes.items()}
-
-
-def table_of(codes: Mapping[str, np.ndarray], schema: Schema = SCHEMA) -> Table:
-    return Table.from_codes(schema, codes)
-
-
-def alike(row: Mapping[str, Any], count: int) -> dict[str, np.ndarray]:
-    """A table of one row, many times."""
-    return {name: np.repeat(value, count) for name, value in row.items()}
-
-
-EXTREMES = {"the canary": CANARY, "lowest values": LOWEST, "missing cells": ABSENT}
-# As different from the usual table as can be: one row; other values, another number of rows, a class without rows.
-FAR = {"one row": alike(CANARY, 1), "one kind of row": alike(ABSENT, ROWS - 16)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,16 +88,25 @@ class Trial:
 
     module: Any
     options: Mapping[str, Any] | None = None
-    schema: Schema = SCHEMA
+    ground: Ground = TABLES
+
+    @property
+    def schema(self) -> Schema:
+        return self.ground.schema
 
     @cached_property
     def config(self) -> Any:
         if self.options is not None:
             return self.module.Config(**self.options)
-        try:
-            return self.module.Config(**short_options(self.module.Config))
-        except OptionError:  # the method has its own ideas of what such an option means
-            return self.module.Config()
+        short = short_options(self.module.Config)
+        for tried in (short, {name: value for name, value in short.items() if name == "steps"}):
+            # The method may have its own ideas of what such an option means, or where it belongs.
+            with contextlib.suppress(OptionError):
+                config = self.module.Config(**tried)
+                if hasattr(self.module, "check"):
+                    self.module.check(config, self.schema, BUDGET)
+                return config
+        return self.module.Config()
 
     def run(
         self,
@@ -180,7 +140,7 @@ class Trial:
 
     @cached_property
     def table(self) -> Table:
-        return table_of(usual_codes())
+        return self.ground.table(self.ground.usual)
 
     @cached_property
     def base(self) -> Run:
@@ -196,15 +156,15 @@ class Trial:
 
             def replay(codes: Mapping[str, np.ndarray]) -> Run | DivergedError:
                 try:
-                    return self.run(table_of(codes), answers=usual.asked)
+                    return self.run(self.ground.table(codes), answers=usual.asked)
                 except DivergedError as error:
                     return error
 
             return Transcripts(
                 usual,
-                far={what: replay(codes) for what, codes in FAR.items()},
-                neighbours={what: replay(plus(usual_codes(), row)) for what, row in EXTREMES.items()}
-                | {"one row less": replay({name: column[:-1] for name, column in usual_codes().items()})},
+                far={what: replay(codes) for what, codes in self.ground.far.items()},
+                neighbours={what: replay(plus(self.ground.usual, row)) for what, row in self.ground.extremes.items()}
+                | {"one row less": replay({name: column[:-1] for name, column in self.ground.usual.items()})},
             )
 
     def certificate(self, run: Run) -> Certificate:
