@@ -18,6 +18,8 @@ STEPS = (
     "bench.papers.dp_merf",
     "bench.papers.gs_wgan",
     "bench.papers.pgb",
+    "bench.audit.methods",
+    "bench.audit.peers",
 )
 
 
