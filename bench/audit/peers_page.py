@@ -95,7 +95,7 @@ def page(found: list[dict[str, Any]], facts: dict[str, Any]) -> str:
                 what,
                 lower(verdict["bound"]),
                 lower(verdict["ceiling"]),
-                f"{min(verdict['runs'])}",
+                _runs(verdict),
                 seen,
                 f"**refuted**{mark}" if verdict["refuted"] else "stands",
             ]
@@ -113,7 +113,7 @@ def page(found: list[dict[str, Any]], facts: dict[str, Any]) -> str:
         "## Uses",
         "",
         *(f"- **{NAMES[peer]}, {use}**: {words}." for (peer, use), words in USES.items() if peer in facts["packages"]),
-        "- Steps of inference are few and AIM has four rounds, so that fits take a second: both work on noisy tables.",
+        "- AIM has four rounds, and inference in dpmm few steps, to be quick: they see noisy tables alone.",
         "- mbi (Private-PGM) has on the package index the inference alone: there is no mechanism to play against.",
         "- The GANs, MWEM and PAC-Synth of smartnoise-synth were not played.",
         "",
@@ -122,6 +122,11 @@ def page(found: list[dict[str, Any]], facts: dict[str, Any]) -> str:
         *(f"- {peer}: {', '.join(shown)}" for peer, shown in facts["packages"].items()),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _runs(verdict: dict[str, Any]) -> str:
+    failed = sum(verdict["failed"])
+    return f"{min(verdict['runs'])}" + (f" ({failed} ended with an error)" if failed else "")
 
 
 def _kept(found: list[dict[str, Any]]) -> list[str]:

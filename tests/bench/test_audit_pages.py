@@ -187,16 +187,18 @@ def test_the_page_tells_findings_and_what_stood():
         KEY | {"game": "missing", "status": "ok", "verdicts": [judged(ONLY, 1.999) | {"seen": [39, 0]}]},
         KEY | {"game": "value", "status": "ok", "verdicts": [judged(ONLY, 0.0) | {"seen": [20, 21]}]},
         KEY | {"game": "duplicate", "status": "failed: no memory", "verdicts": []},
+        KEY
+        | {"game": "constant", "status": "ok", "verdicts": [judged(ONLY, 0.0) | {"seen": [1, 0], "failed": [2, 1]}]},
     ]
     text = peers_page(found, {"date": "2024-01-01", "epsilon": 1.0, "packages": {"dpmm": ["dpmm==0.1"]}})
     assert "| 1.99 | 2.00 | 40 | 39 / 0 | **refuted** [1] |" in text
     assert "1. A finding in careful use: a column gets missing cells" in text
     assert "| 0 | 2.00 | 40 | 20 / 21 | stands |" in text
     assert "failed: no memory" in text
-    assert (
-        "in careful use: dpmm mst (a value that no other row has). Of 2 games for leaks in careful use, 1 stood" in text
-    )
-    assert "smartnoise" not in text.split("## Uses")[1].split("- mbi")[0].split("- Steps")[0]
+    assert "| 40 (3 ended with an error) | 1 / 0 | stands |" in text
+    assert "in careful use: dpmm mst (a value that no other row has); dpmm mst (another value" in text
+    assert "Of 3 games for leaks in careful use, 2 stood" in text
+    assert "smartnoise" not in text.split("## Uses")[1].split("- mbi")[0].split("- AIM")[0]
 
 
 def test_games_that_are_done_are_not_played_again(tmp_path, monkeypatch):
