@@ -286,7 +286,7 @@ def fitted(setting: Setting, table: Table) -> Model:
 
 
 def events_of(setting: Setting) -> tuple[Event, ...]:
-    """What the method charges: it follows from public facts, so one fit tells it for all."""
+    """What the method charges, as one fit does: of which kinds its events are follows from public facts."""
     model = fitted(setting, pair_from_schema(setting.canary, setting.schema, setting.rows).table(False))
     return tuple(entry.event for entry in model.certificate.entries)
 
