@@ -103,7 +103,7 @@ def _earlier(released: Any) -> list[neural.Released]:
 
     layout = Layout(
         released.schema,
-        OneWay(released.cells, released.fine, float(released.rows), 0.0),
+        OneWay(released.cells, released.fine, float(released.rows), noise={}),
         released.groups,
     )
     like = released.generators[0]

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from understudy.privacy import Event, Gaussian, Ledger, Streams, gaussian
+from understudy.privacy.ledger import Prepaid
 from understudy.privacy.mechanisms import check_counts
 from understudy.schema import Schema
 from understudy.synthesizers.one_way import ROWS_PER_BLOCK, OneWay, check_one_way, fine_cells, release_one_way
@@ -103,8 +104,8 @@ def release_columns(
 ) -> OneWay:
     """One-way tables of all columns, with common values of numeric ones apart.
 
-    Guarantee: Gaussian releases (`release_one_way`, `zoom_in`) whose 1/z^2 add up to at most 1/noise_multiplier^2,
-    which together are no more than one Gaussian release with `noise_multiplier`.
+    Guarantee: Gaussian releases (`release_one_way`, `zoom_in`) whose 1/z^2 add up to 1/noise_multiplier^2, which
+    together are as much as one Gaussian release with `noise_multiplier`.
     """
     cells = fine_cells(schema)
     zoom = plan_zoom(reach_of(cells), schema.rows, noise_multiplier)
@@ -151,15 +152,23 @@ def zoom_in(table: Table, one_way: OneWay, zoom: Zoom, *, streams: Streams, ledg
 
     Guarantee: which runs of codes are divided comes from the schema and from counts released before. The parts of a
     column are disjoint, so a row adds 1 to at most one count of each of the columns looked at, and moves all of them
-    together by at most sqrt(columns) in L2: one Gaussian event a look. A look that has nothing to divide is not made.
+    together by at most sqrt(columns) in L2: one Gaussian event a look. All looks are charged before the first: whether
+    one finds something to divide follows from the rows, and a charge must not.
     """
+    if not zoom.columns:
+        return one_way
+    paid: Ledger | Prepaid = ledger
+    if zoom.look_multiplier:
+        paid = ledger.prepay(
+            Gaussian(zoom.look_multiplier), zoom.looks, f"common values of {len(zoom.columns)} columns"
+        )
     left = {name: _outstanding(one_way, name, zoom.noise) for name in zoom.columns}
     found: dict[str, list[tuple[_Parts, np.ndarray]]] = {name: [] for name in zoom.columns}
     for look in range(zoom.looks):
         divided = {name: _divide(parts, one_way.cells[name]) for name, parts in left.items() if len(parts.starts)}
         if not divided:
             break
-        counts = _release(table, divided, zoom, streams=streams, ledger=ledger)
+        counts = _release(table, divided, zoom, streams=streams, paid=paid)
         left = {}
         for name, parts in divided.items():
             heavy = np.flatnonzero(counts[name] >= max(STANDS_OUT * zoom.noise, FEWEST_ROWS))
@@ -176,7 +185,7 @@ def zoom_in(table: Table, one_way: OneWay, zoom: Zoom, *, streams: Streams, ledg
 
 
 def _release(
-    table: Table, divided: dict[str, _Parts], zoom: Zoom, *, streams: Streams, ledger: Ledger
+    table: Table, divided: dict[str, _Parts], zoom: Zoom, *, streams: Streams, paid: Ledger | Prepaid
 ) -> dict[str, np.ndarray]:
     exact = {name: np.zeros(len(parts.starts), dtype=np.int64) for name, parts in divided.items()}
     for block in table.blocks(ROWS_PER_BLOCK):
@@ -187,7 +196,7 @@ def _release(
         l2_sensitivity=math.sqrt(len(zoom.columns)),
         noise_multiplier=zoom.look_multiplier,
         streams=streams,
-        ledger=ledger,
+        ledger=paid,
         purpose=f"common values of {len(zoom.columns)} columns",
     )
     ends = np.cumsum([len(counts) for counts in exact.values()])
