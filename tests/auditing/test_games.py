@@ -136,15 +136,25 @@ def test_picks_of_boosting_speak_for_the_row():
     assert picks[0] > picks[1]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("canary", canaries.CANARIES)
-def test_images_can_be_played(canary):
-    schema = Schema.loads("""
+SCANS = Schema.loads("""
 rows: 100
 label: d
 columns: {d: {kind: categorical, values: [a, b]}, scan: {kind: image, height: 4, width: 4}}
 """)
-    setting = games.make_setting("auto", schema, 4.0, None, canary=canary)
+
+
+@pytest.mark.slow
+def test_boosted_images_can_be_played():
+    boost = {"rounds": 3, "pool_rows": 60, "distinguishers": "marginals"}
+    setting = games.make_setting("dp-merf", SCANS, 4.0, None, canary="corner", boost=boost)
+    run = games.runner(setting, games.pair_of(setting))(True)
+    assert 0 <= run.readings[scores.MODEL][PICKS] <= 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("canary", canaries.CANARIES)
+def test_images_can_be_played(canary):
+    setting = games.make_setting("auto", SCANS, 4.0, None, canary=canary)
     run = games.runner(setting, games.pair_of(setting))(True)
     assert run.readings[scores.ROWS].keys() >= {scores.AGREEING}
     assert "rows of its class" in run.readings[scores.MODEL]

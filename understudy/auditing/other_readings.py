@@ -26,7 +26,7 @@ def boosted_readings(model: Model, pair: Pair) -> dict[str, float]:
     released: Any = model.released
     size = len(released.weights)
     pool = Pool(released.schema, released.pool, np.zeros(size, dtype=np.int32), (), released.rows)
-    row = {name: pair.row[name] for name in released.schema.modelled}
+    row = {name: pair.row[name] for name in (*released.schema.modelled, *released.schema.images)}
     values = distinguishers(pool, "marginals").sums(Table.from_codes(released.schema, row)) / UNIT
     if released.settings["both_ways"]:
         values = np.concatenate([values, 1 - values])
