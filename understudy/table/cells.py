@@ -135,8 +135,9 @@ def cells_of(column: Column, *, most: int = MOST_CELLS) -> Cells:
 def refined(cells: Cells, cuts: np.ndarray) -> Cells:
     """The same cells, cut at the codes `cuts` as well (those outside of the domain are passed over).
 
-    >>> refined(cells_of(Integer(low=0, high=9), most=2), np.array([4, 5, 10], dtype=np.uint64)).starts.tolist()
-    [0, 4, 5, 9]
+    >>> cells = cells_of(Integer(low=0, high=99_999))
+    >>> cells.starts[:5].tolist(), refined(cells, np.array([7, 8, 200_000])).starts[:6].tolist()
+    ([0, 1, 9, 10, 61], [0, 1, 7, 8, 9, 10])
     """
     cuts = np.asarray(cuts, dtype=cells.starts.dtype)
     inside = (cuts > cells.starts[0]) & (cuts <= cells.end if cells.size is None else cuts < cells.size)
