@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 import understudy as us
+from understudy.cli.plan import looked_for
 from understudy.privacy import Budget, Gaussian, Ledger, Streams, accountant, noise_multiplier
 from understudy.schema import Categorical, Datetime, Integer, Real, Schema
 from understudy.synthesizers import zoom as zoom_module
@@ -182,6 +183,12 @@ def test_a_model_keeps_its_values_when_saved(tmp_path, table) -> None:
         assert (given["pay"] == VALUES["pay"]).all()
         (block,) = read_table(frame(200, seed=9), SCHEMA).blocks(200)
         assert np.isfinite(again.released.log_prob(block)).any()
+
+
+def test_a_plan_says_what_is_looked_for() -> None:
+    zoom = plan_zoom(reach_of(fine_cells(SCHEMA)), ROWS, 3.0)
+    assert looked_for(SCHEMA, 3.0) == f"those that {zoom.least:,.0f} rows or more share are looked for in 3 columns"
+    assert "not looked for" in looked_for(SCHEMA.model_copy(update={"rows": 300}), 3.0)
 
 
 def test_without_privacy_values_are_found_too(table) -> None:

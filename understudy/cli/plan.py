@@ -145,6 +145,7 @@ def _print_mixture(plan: "Plan", guess: "Estimate", schema: Schema) -> None:
         pairs = f"{len(plan.always)} with the label and {plan.chosen_pairs} chosen privately, of {total}"
     screen.print_facts(
         [
+            ("values", looked_for(schema, plan.one_way_multiplier)),
             ("pairs", pairs),
             ("bins", f"up to {plan.bins} a numeric column; {guess.codes} codes in all"),
             (
@@ -157,6 +158,18 @@ def _print_mixture(plan: "Plan", guess: "Estimate", schema: Schema) -> None:
         ]
     )
     screen.say(UPPER)
+
+
+def looked_for(schema: Schema, noise_multiplier: float) -> str:
+    """Where values that many rows share will be looked for."""
+    from understudy.synthesizers.one_way import fine_cells
+    from understudy.synthesizers.zoom import plan_zoom, reach_of
+
+    zoom = plan_zoom(reach_of(fine_cells(schema)), schema.rows, noise_multiplier)
+    if not zoom.columns:
+        return "common ones are not looked for inside cells"
+    columns = f"{len(zoom.columns)} column" + "s" * (len(zoom.columns) > 1)
+    return f"those that {zoom.least:,.0f} rows or more share are looked for in {columns}"
 
 
 HEADINGS = ("tables", "number", "cells", "noise", "off by", "TVD")

@@ -45,6 +45,15 @@ class Zoom:
         return self.look_multiplier * math.sqrt(len(self.columns))
 
     @property
+    def least(self) -> float:
+        """Rows that must share a value for it to be found: counts below are too easily noise."""
+        return max(STANDS_OUT * self.noise, FEWEST_ROWS)
+
+    @property
+    def purpose(self) -> str:
+        return f"common values of {len(self.columns)} column" + "s" * (len(self.columns) > 1)
+
+    @property
     def events(self) -> list[Event]:
         """The one-way tables, then the looks: the inverses of their squared noise add up to what was planned for."""
         return [Gaussian(self.one_way_multiplier), *(Gaussian(self.look_multiplier) for _ in range(self.looks))]
@@ -95,7 +104,7 @@ def check_columns(schema: Schema, *, noise_multiplier: float) -> None:
         check_counts(
             l2_sensitivity=math.sqrt(len(zoom.columns)),
             noise_multiplier=zoom.look_multiplier,
-            purpose=f"common values of {len(zoom.columns)} columns",
+            purpose=zoom.purpose,
         )
 
 
@@ -159,10 +168,8 @@ def zoom_in(table: Table, one_way: OneWay, zoom: Zoom, *, streams: Streams, ledg
         return one_way
     paid: Ledger | Prepaid = ledger
     if zoom.look_multiplier:
-        paid = ledger.prepay(
-            Gaussian(zoom.look_multiplier), zoom.looks, f"common values of {len(zoom.columns)} columns"
-        )
-    left = {name: _outstanding(one_way, name, zoom.noise) for name in zoom.columns}
+        paid = ledger.prepay(Gaussian(zoom.look_multiplier), zoom.looks, zoom.purpose)
+    left = {name: _outstanding(one_way, name, zoom.least) for name in zoom.columns}
     found: dict[str, list[tuple[_Parts, np.ndarray]]] = {name: [] for name in zoom.columns}
     for look in range(zoom.looks):
         divided = {name: _divide(parts, one_way.cells[name]) for name, parts in left.items() if len(parts.starts)}
@@ -171,7 +178,7 @@ def zoom_in(table: Table, one_way: OneWay, zoom: Zoom, *, streams: Streams, ledg
         counts = _release(table, divided, zoom, streams=streams, paid=paid)
         left = {}
         for name, parts in divided.items():
-            heavy = np.flatnonzero(counts[name] >= max(STANDS_OUT * zoom.noise, FEWEST_ROWS))
+            heavy = np.flatnonzero(counts[name] >= zoom.least)
             done = _single(parts, one_way.cells[name]) | (look == zoom.looks - 1)
             ready = heavy[done[heavy]]
             found[name].append((parts.take(ready), counts[name][ready]))
@@ -197,13 +204,13 @@ def _release(
         noise_multiplier=zoom.look_multiplier,
         streams=streams,
         ledger=paid,
-        purpose=f"common values of {len(zoom.columns)} columns",
+        purpose=zoom.purpose,
     )
     ends = np.cumsum([len(counts) for counts in exact.values()])
     return dict(zip(exact, np.split(stacked, ends[:-1]), strict=True))
 
 
-def _outstanding(one_way: OneWay, name: str, noise: float) -> _Parts:
+def _outstanding(one_way: OneWay, name: str, least: float) -> _Parts:
     """Cells of several values that hold more than their neighbours would let one expect, the heaviest of them."""
     cells = one_way.cells[name]
     counts, widths = one_way.counts[name][: cells.values], cells.widths[: cells.values]
@@ -211,8 +218,7 @@ def _outstanding(one_way: OneWay, name: str, noise: float) -> _Parts:
     around = np.lib.stride_tricks.sliding_window_view(padded, 2 * NEIGHBOURS + 1)
     above = counts - widths * np.median(around, axis=1)
     parts = _all_parts(cells)
-    least = max(STANDS_OUT * max(noise, one_way.cell_noise(name)), FEWEST_ROWS)
-    stands = (above >= least) & ~_single(parts, cells)
+    stands = (above >= max(least, STANDS_OUT * one_way.cell_noise(name))) & ~_single(parts, cells)
     chosen = np.flatnonzero(stands)
     chosen = chosen[np.argsort(-above[chosen], kind="stable")[:MOST_CELLS]]
     return parts.take(np.sort(chosen))
