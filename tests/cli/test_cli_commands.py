@@ -351,6 +351,7 @@ def test_plan_reads_no_rows_and_answers_for_programs(run: Run, here: SimpleNames
     shown = run("plan", "-s", here.schema, "-e", 2).stdout
     assert "all 6 are measured" in shown
     assert "common ones are not looked for" in shown  # too few rows
+    assert "common ones are not looked for" in run("plan", "-s", here.schema, "-m", "independent", "-e", 2).stdout
     assert f"{told['two_way_tvd']:.3f}" in shown
     alone = json.loads(run("plan", "-s", here.schema, "-m", "independent", "-e", 2, "--json").stdout)
     # There the whole budget goes to the one-way tables, here a share of it.

@@ -215,6 +215,8 @@ def _plan_independent(schema: Schema, budget: "Budget", choice: "Choice", json: 
     screen.say()
     rows = [(table.columns[0], f"{table.cells:,}", f"{table.tvd:.3f}") for table in tables]
     screen.print_table(("column", "cells", "TVD"), rows, right=("cells", "TVD"))
+    screen.say()
+    screen.print_facts([("values", looked_for(schema, noise_multiplier(budget)))])
 
 
 def _print_head(choice: "Choice", budget: "Budget", rows: int) -> None:
