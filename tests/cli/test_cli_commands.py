@@ -355,8 +355,9 @@ def test_plan_reads_no_rows_and_answers_for_programs(run: Run, here: SimpleNames
     assert f"{told['two_way_tvd']:.3f}" in shown
     alone = json.loads(run("plan", "-s", here.schema, "-m", "independent", "-e", 2, "--json").stdout)
     # There the whole budget goes to the one-way tables, here a share of it.
-    share = Config().one_way_share
-    assert alone["one_way"][0]["noise"] == pytest.approx(told["one_way"][0]["noise"] * math.sqrt(share))
+    share = 0.25
+    given = json.loads(run("plan", "-s", here.schema, "-e", 2, "--json", "--set", f"one_way_share={share}").stdout)
+    assert alone["one_way"][0]["noise"] == pytest.approx(given["one_way"][0]["noise"] * math.sqrt(share))
 
 
 def test_plan_finds_the_epsilon_for_an_error(run: Run, here: SimpleNamespace) -> None:

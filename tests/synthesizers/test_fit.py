@@ -48,7 +48,7 @@ MEASURED = [("a", "b"), ("b", "c")]
 
 @pytest.fixture(scope="module")
 def targets(truth: np.ndarray, one_way: OneWay) -> Targets:
-    return make_targets(SCHEMA, one_way, COARSE, MEASURED, tables_of(truth, MEASURED), 0.1)
+    return make_targets(SCHEMA, one_way, COARSE, MEASURED, tables_of(truth, MEASURED), [0.1] * len(MEASURED))
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +129,7 @@ rules:
     one_way = OneWay(cells, {name: np.full(6, 200.0) for name in cells}, 1200.0, dict.fromkeys(cells, (60.0,)))
     coarse = Coarse({name: np.array([0, 0, 1, 1, 2, 2]) for name in cells}, None, 1)
     even = [np.full((1, 3, 3), 400 / 3)]
-    targets = make_targets(schema, one_way, coarse, [("low", "high")], even, 60.0)
+    targets = make_targets(schema, one_way, coarse, [("low", "high")], even, [60.0])
     below = np.tril(np.ones((3, 3), dtype=bool), -1)  # low in a later bin than high: impossible in all its cells
     assert (targets.pairs[0, :3, 3:][below] == 0).all()
     assert (targets.pairs[0, 3:, :3][below.T] == 0).all()

@@ -90,6 +90,31 @@ def test_noise_of_a_count_is_that_of_its_release():
     assert plan.pair_noise == pytest.approx(plan.pair_multiplier * math.sqrt(3))
 
 
+def test_pairs_with_a_label_that_tables_are_not_split_by_carry_half_the_noise():
+    columns = {"y": Real(low=0.0, high=1.0)} | {name: Boolean() for name in "abc"}
+    plan = make_plan(Config(), Schema(rows=10**6, label="y", columns=columns), Budget(1.0, 1e-6))
+    assert plan.label is None
+    assert plan.weighted == "y"
+    assert [plan.weight(pair) for pair in plan.always] == [2, 2, 2, 1, 1, 1]
+    assert plan.pair_noise == pytest.approx(plan.pair_multiplier * math.sqrt(3 * 4 + 3))
+    unlabelled = make_plan(Config(), Schema(rows=10**6, columns=columns), Budget(1.0, 1e-6))
+    assert {unlabelled.weight(pair) for pair in unlabelled.always} == {1}
+
+
+def test_columns_get_more_of_the_budget_where_pairs_drown():
+    def share(rows: int, **options: float) -> float:
+        schema = Schema(rows=rows, columns={f"c{number}": Boolean() for number in range(20)})
+        plan = make_plan(Config(**options), schema, Budget(1.0, 1e-6))
+        parts = [1 / plan.one_way_multiplier**2, 1 / plan.pair_multiplier**2]
+        return parts[0] / sum(parts)
+
+    shares = [share(rows) for rows in (200, 1000, 10_000, 10**6)]
+    assert shares == sorted(shares, reverse=True)
+    assert shares[0] > 0.4
+    assert shares[-1] == pytest.approx(0.2)
+    assert share(10_000, one_way_share=0.3) == pytest.approx(0.3)
+
+
 def test_a_single_column_gets_the_whole_budget():
     """There is no pair to keep a share for."""
     schema = Schema(rows=100, columns={"a": Boolean()})

@@ -65,9 +65,14 @@ def all_pairs(coarse: Coarse) -> list[tuple[str, str]]:
     return [(a, b) for i, a in enumerate(names) for b in names[i + 1 :]]
 
 
+def pair_weight(pair: tuple[str, str], *, split: bool) -> int:
+    """Pairs with a label that tables are not split by count double."""
+    return 2 if not split and "sick" in pair else 1
+
+
 def pair_release(one_way: OneWay, schema: Schema, *, split: bool) -> Release:
     coarse = coarse_of(one_way, schema, split=split)
-    plan = SimpleNamespace(pair_multiplier=MULTIPLIER)
+    plan = SimpleNamespace(pair_multiplier=MULTIPLIER, weight=lambda pair: pair_weight(pair, split=split))
 
     def run(module: ModuleType, table: Table, streams: Streams | None, ledger: Ledger | None) -> list[np.ndarray]:
         return module.release_pairs(table, one_way, coarse, all_pairs(coarse), plan, streams=streams, ledger=ledger)
@@ -82,7 +87,7 @@ def case(request: pytest.FixtureRequest, one_way: OneWay, tiny_schema: Schema) -
         return SimpleNamespace(name=request.param, module=one_way_module, run=run_one_way, moved=ONE_WAY_MOVED)
     split = request.param != "pairs"
     run = pair_release(one_way, tiny_schema, split=split)
-    return SimpleNamespace(name=request.param, module=pairs_module, run=run, moved=math.sqrt(3 if split else 6))
+    return SimpleNamespace(name=request.param, module=pairs_module, run=run, moved=math.sqrt(3 if split else 3 + 3 * 4))
 
 
 # --- checks ---
@@ -231,7 +236,7 @@ def test_counts_are_those_of_the_rows(case, every_row, copy_of, tiny_schema, one
         for row in range(every_row.rows):
             label = cells["sick"][row] if coarse.label else 0
             table[label, coarse.groups[first][cells[first][row]], coarse.groups[second][cells[second][row]]] += 1
-        expected.append(table.ravel())
+        expected.append(pair_weight((first, second), split=coarse.label is not None) * table.ravel())
     assert values.tolist() == np.concatenate(expected).tolist()
 
 
@@ -299,15 +304,21 @@ def test_planted_late_refusals_are_caught(case, every_row, copy_of, bug):
 BUGS = {
     "a rung that is not accounted for": {
         "one-way": ("for weight in rungs))", "for weight in rungs[:1]))"),
-        "pairs": ("l2_sensitivity=math.sqrt(len(pairs)),", "l2_sensitivity=math.sqrt(len(pairs) - 1),"),
+        "pairs": (
+            "l2_sensitivity=math.sqrt(sum(weight**2 for weight in weights)),",
+            "l2_sensitivity=math.sqrt(sum(weight**2 for weight in weights[1:])),",
+        ),
     },
     "sensitivity of one table": {
         "one-way": ("l2_sensitivity=_sensitivity(weights),", "l2_sensitivity=8.0,"),
-        "pairs": ("l2_sensitivity=math.sqrt(len(pairs)),", "l2_sensitivity=1.0,"),
+        "pairs": ("l2_sensitivity=math.sqrt(sum(weight**2 for weight in weights)),", "l2_sensitivity=1.0,"),
     },
     "L-infinity in place of L2": {
         "one-way": ("l2_sensitivity=_sensitivity(weights),", "l2_sensitivity=math.sqrt(_sensitivity(weights)),"),
-        "pairs": ("l2_sensitivity=math.sqrt(len(pairs)),", "l2_sensitivity=len(pairs) ** 0.25,"),
+        "pairs": (
+            "l2_sensitivity=math.sqrt(sum(weight**2 for weight in weights)),",
+            "l2_sensitivity=len(pairs) ** 0.25,",
+        ),
     },
     "rows counted twice": {
         "one-way": ("exact[name] += np.bincount(", "exact[name] += 2 * np.bincount("),
@@ -319,7 +330,7 @@ BUGS = {
             "        np.concatenate([e[e > 0] for e in counted]),",
         ),
         "pairs": (
-            "np.concatenate([count.ravel() for count in exact]),",
+            "np.concatenate([weight * count.ravel() for weight, count in zip(weights, exact, strict=True)]),",
             "np.concatenate([count.ravel()[count.ravel() > 0] for count in exact]),",
         ),
     },
@@ -329,7 +340,7 @@ BUGS = {
             "        np.concatenate(counted) / max(table.rows, 1),",
         ),
         "pairs": (
-            "np.concatenate([count.ravel() for count in exact]),",
+            "np.concatenate([weight * count.ravel() for weight, count in zip(weights, exact, strict=True)]),",
             "np.concatenate([count.ravel() for count in exact]) / max(table.rows, 1),",
         ),
     },

@@ -168,8 +168,9 @@ def _coarse_values(cells: Cells, plan: Plan) -> int:
 
 def _pair(plan: Plan, pair: tuple[str, ...], cells: int) -> TableEstimate:
     # Summed over the classes of the label, a cell carries the noise of all of them.
-    tvd = noise_tvd(cells, plan.pair_noise * math.sqrt(plan.label_classes), plan.rows)
-    measured = _table(pair, cells * plan.label_classes, plan.pair_noise, plan.rows)
+    noise = plan.pair_noise / plan.weight(pair)
+    tvd = noise_tvd(cells, noise * math.sqrt(plan.label_classes), plan.rows)
+    measured = _table(pair, cells * plan.label_classes, noise, plan.rows)
     return TableEstimate(pair, measured.cells, measured.noise, measured.error, tvd)
 
 

@@ -48,7 +48,8 @@ def train(
         pairs += choose_pairs(table, one_way, coarse, plan, streams=streams, ledger=ledger)
     progress("counting pairs", 0.0, _spent(ledger))
     tables = release_pairs(table, one_way, coarse, pairs, plan, streams=streams, ledger=ledger)
-    targets = make_targets(schema, one_way, coarse, pairs, tables, plan.pair_noise)
+    noise = [plan.pair_noise / plan.weight(pair) for pair in pairs]
+    targets = make_targets(schema, one_way, coarse, pairs, tables, noise)
     fitted = fit_mixture(
         targets,
         components=plan.components,

@@ -75,7 +75,7 @@ def check_pairs(plan: Plan) -> None:
     """Refuses noise that `release_pairs` could not draw, before a row is read."""
     if plan.pairs:
         check_counts(
-            l2_sensitivity=math.sqrt(plan.pairs),
+            l2_sensitivity=plan.pair_sensitivity,
             noise_multiplier=plan.pair_multiplier,
             purpose=f"two-way tables of {plan.pairs} pairs of columns",
         )
@@ -86,23 +86,25 @@ def release_pairs(
 ) -> list[np.ndarray]:
     """All two-way tables in one Gaussian release.
 
-    Guarantee: one row adds 1 to one cell of each of the m tables (splitting by the label only says which cell), so
-    adding or removing it moves the stacked counts by exactly sqrt(m) in L2. Which tables and which cells there are is
-    public or was released before.
+    Guarantee: tables are multiplied by public whole weights before, and divided after. One row adds the weight to one
+    cell of each table (splitting by the label only says which cell), so adding or removing it moves the stacked counts
+    by exactly the root of the sum of squared weights in L2. Which tables and which cells there are is public or was
+    released before.
     """
     if not pairs:
         return []
+    weights = [plan.weight(pair) for pair in pairs]
     exact = count_pairs(table, one_way, coarse, pairs)
     stacked = gaussian(
-        np.concatenate([count.ravel() for count in exact]),
-        l2_sensitivity=math.sqrt(len(pairs)),
+        np.concatenate([weight * count.ravel() for weight, count in zip(weights, exact, strict=True)]),
+        l2_sensitivity=math.sqrt(sum(weight**2 for weight in weights)),
         noise_multiplier=plan.pair_multiplier,
         streams=streams,
         ledger=ledger,
         purpose=f"two-way tables of {len(pairs)} pairs of columns",
     )
-    ends = np.cumsum([count.size for count in exact])
-    return [part.reshape(count.shape) for part, count in zip(np.split(stacked, ends[:-1]), exact, strict=True)]
+    parts = np.split(stacked, np.cumsum([count.size for count in exact])[:-1])
+    return [part.reshape(count.shape) / weight for part, count, weight in zip(parts, exact, weights, strict=True)]
 
 
 def choose_pairs(

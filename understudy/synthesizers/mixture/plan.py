@@ -16,13 +16,23 @@ MOST_LABEL_CLASSES = 10  # a label with more classes is a column like any other
 FEWEST_BINS, MOST_BINS = 4, 32
 # Bins of a numeric column: BINS_FACTOR times the cube root of rows over noise (the balance of detail against noise).
 BINS_FACTOR = 1.7
-# Rows over the noise of a cell: below this, all pairs are too noisy, and fewer are chosen.
-WORTH_MEASURING = 36
+# Rows over the noise of a cell, were the whole budget spent on all pairs: below this they are too noisy, and fewer are
+# chosen.
+WORTH_MEASURING = 40
 # Below this, splitting tables by the label thins them out for too little gain.
-WORTH_SPLITTING = 64
+WORTH_SPLITTING = 60
+# What columns alone are worth: a share of the budget that falls with the rows over the noise of a cell. It is
+# ONE_WAY_MOST where pairs drown (columns are most of what can be kept there), ONE_WAY_LEAST where both are clear.
+ONE_WAY_MOST, ONE_WAY_LEAST = 0.45, 0.2
+ONE_WAY_MIDDLE, ONE_WAY_AT = 0.4, 14.0
+ONE_WAY_PER_DECADE = 0.2
+# Tables of pairs with a label that they are not split by are counted with this weight, the others with 1: predictions
+# live on them, and they are few.
+LABEL_WEIGHT = 2
 # Above this many rows over the noise of a cell, more components find more to learn.
 CLEAR = 1000
 MOST_PAIRS_PER_COLUMN = 4
+MANY_COLUMNS = 64  # up to here at least one pair a column is chosen, beyond it one for two: each choice takes time
 MOST_CODES = 64  # coarse codes of a categorical column
 MOST_TOTAL_CODES = 3000  # of all columns together: bounds memory (its square) and time
 STEP_PRODUCTS = 4e8  # products of components and squared codes that all fits together do in a step
@@ -33,7 +43,7 @@ MOST_CELLS = 600_000  # of all two-way tables together: exact noise costs some 2
 class Config:
     """Public settings. The defaults need no tuning.
 
-    one_way_share: share of the budget (of 1/z^2) for the fine one-way tables.
+    one_way_share: share of the budget (of 1/z^2) for the fine one-way tables; None follows a public rule.
     selection_share: share for choosing pairs, where the plan chooses.
     components: product distributions of one fit; None follows a public rule.
     fits: fits from different starts, which are averaged; None follows a public rule.
@@ -42,8 +52,8 @@ class Config:
     steps: most gradient steps of the fit.
     """
 
-    one_way_share: float = 0.2
-    selection_share: float = 0.1
+    one_way_share: float | None = None
+    selection_share: float = 0.05
     components: int | None = None
     fits: int | None = None
     bins: int | None = None
@@ -53,6 +63,8 @@ class Config:
     def __post_init__(self) -> None:
         for name in ("one_way_share", "selection_share"):
             value = getattr(self, name)
+            if name == "one_way_share" and value is None:
+                continue
             if not isinstance(value, float) or not 0 < value < 0.5:
                 raise OptionError(f"{name} must be a number between 0 and 0.5, got {value!r}")
         for name, least, optional in (
@@ -76,6 +88,7 @@ class Plan:
     columns: tuple[str, ...]
     label_classes: int  # 1 where tables are not split by the label
     label: str | None  # the label that tables are split by
+    weighted: str | None  # the label that they are not split by: its pairs are counted with LABEL_WEIGHT
     always: tuple[tuple[str, str], ...]  # pairs that are measured without choosing
     chosen_pairs: int  # pairs that are chosen privately besides
     one_way_multiplier: float
@@ -93,43 +106,54 @@ class Plan:
 
     @property
     def pair_noise(self) -> float:
-        """Standard deviation of a cell of a two-way table."""
-        return self.pair_multiplier * math.sqrt(self.pairs)
+        """Standard deviation of a cell of a two-way table that is counted with weight 1."""
+        return self.pair_multiplier * self.pair_sensitivity
+
+    @property
+    def pair_sensitivity(self) -> float:
+        """How far a row moves all two-way tables together, in L2: by its weight in each."""
+        return math.sqrt(sum(self.weight(pair) ** 2 for pair in self.always) + self.chosen_pairs)
+
+    def weight(self, pair: tuple[str, ...]) -> int:
+        return LABEL_WEIGHT if self.weighted in pair else 1
 
 
 def make_plan(config: Config, schema: Schema, budget: Budget) -> Plan:
     """Decides from public facts alone: whether to split by the label, which pairs, how many bins and components."""
     rows = schema.rows
     z = noise_multiplier(budget)
-    shares = [config.one_way_share, 1 - config.one_way_share]
-    pair_z = z / math.sqrt(shares[1])
     label, classes = _split_label(config, schema)
     columns, every = _all_pairs(schema, without=label)
-    if label is not None and pair_z * math.sqrt(len(every)) > rows / WORTH_SPLITTING:
+    if label is not None and z * math.sqrt(len(every)) > rows / WORTH_SPLITTING:
         label, classes = None, 1
         columns, every = _all_pairs(schema, without=None)
+    noise = z * math.sqrt(len(every))
+    one_way_share = config.one_way_share or _one_way_share(rows, noise)
+    shares = [one_way_share, 1 - one_way_share]
+    pair_z = z / math.sqrt(shares[1])
     always, chosen, selection_epsilon = every, 0, 0.0
-    worth = rows / WORTH_MEASURING
-    if len(every) > 10 and pair_z * math.sqrt(len(every)) > worth:
+    if len(every) > 10 and noise > rows / WORTH_MEASURING:
         # Too noisy to measure everything: whatever touches the label, and a private choice of the rest.
         always = [pair for pair in every if schema.label in pair]
-        shares = [config.one_way_share, 1 - config.one_way_share - config.selection_share]
-        pair_z = z / math.sqrt(shares[1])
-        affordable = int((worth / pair_z) ** 2) - len(always)
-        chosen = min(max(affordable, len(columns) // 2), MOST_PAIRS_PER_COLUMN * len(columns), len(every) - len(always))
+        shares = [one_way_share, 1 - one_way_share - config.selection_share]
+        affordable = int(shares[1] * (rows / WORTH_MEASURING / z) ** 2) - len(always)
+        least = max(min(len(columns), MANY_COLUMNS), len(columns) // 2)
+        chosen = min(max(affordable, least), MOST_PAIRS_PER_COLUMN * len(columns), len(every) - len(always))
         z = _calibrated(reach_of(fine_cells(schema)), rows, tuple(shares), config.selection_share, chosen, budget)
         pair_z, selection_epsilon = z / math.sqrt(shares[1]), _round_epsilon(z, config.selection_share, chosen)
-    pairs = len(always) + chosen
-    if not pairs:
+    if not always and not chosen:
         shares = [1.0, 0.0]  # a single column: the one-way table takes it all
-    bins = config.bins or _bins(rows, pair_z * math.sqrt(pairs))
-    bins, most_codes = _within_limits(schema, columns, bins, pairs, classes)
+    weighted = schema.label if label is None and len(columns) > 2 else None
+    effective = sum(LABEL_WEIGHT**2 if weighted in pair else 1 for pair in always) + chosen
+    noise = pair_z * math.sqrt(effective)
+    bins, most_codes = _within_limits(schema, columns, config.bins or _bins(rows, noise), len(always) + chosen, classes)
     codes = sum(_codes(schema.modelled[name], bins, most_codes) for name in columns)
-    components = config.components or _components(rows, pair_z * math.sqrt(pairs), codes)
+    components = config.components or _components(rows, noise, codes)
     return Plan(
         columns=columns,
         label_classes=classes,
         label=label,
+        weighted=weighted,
         always=tuple(always),
         chosen_pairs=chosen,
         one_way_multiplier=z / math.sqrt(shares[0]),
@@ -179,6 +203,18 @@ def _split_label(config: Config, schema: Schema) -> tuple[str | None, int]:
         return None, 1
     classes = cells_of(column).count
     return (schema.label, classes) if classes <= MOST_LABEL_CLASSES else (None, 1)
+
+
+def _one_way_share(rows: int, noise: float) -> float:
+    """More for the columns where the noise of pairs is large; `noise` is what a cell of all pairs would have.
+
+    >>> [round(_one_way_share(rows, noise=20.0), 2) for rows in (100, 900, 30_000)]
+    [0.45, 0.3, 0.2]
+    """
+    if noise == 0:
+        return ONE_WAY_LEAST
+    share = ONE_WAY_MIDDLE - ONE_WAY_PER_DECADE * math.log10(rows / noise / ONE_WAY_AT)
+    return min(max(share, ONE_WAY_LEAST), ONE_WAY_MOST)
 
 
 def _bins(rows: int, noise: float) -> int:

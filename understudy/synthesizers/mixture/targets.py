@@ -22,9 +22,9 @@ def make_targets(
     coarse: Coarse,
     pairs: list[Pair],
     tables: list[np.ndarray],
-    pair_noise: float,
+    noise: list[float],
 ) -> Targets:
-    """Stacks all tables; each cell is weighted by the inverse of its variance.
+    """Stacks all tables, `noise` being the standard deviation of each; cells weigh the inverse of their variance.
 
     Cells that the schema's rules leave empty are known to be 0, with no noise at all, in pairs that were not measured
     too: the mixture puts nothing there, so that few rows are drawn that break a rule.
@@ -35,10 +35,10 @@ def make_targets(
     width = sum(sizes)
     counts = np.zeros((coarse.label_classes, width, width), dtype=np.float32)
     weights = np.zeros_like(counts)
-    for (first, second), table in zip(pairs, tables, strict=True):
+    for (first, second), table, deviation in zip(pairs, tables, noise, strict=True):
         a = slice(starts[first], starts[first] + table.shape[1])
         b = slice(starts[second], starts[second] + table.shape[2])
-        weight = 1 / (pair_noise**2 + SAMPLING_PART * np.maximum(table, 0) + ROUNDING_VARIANCE)
+        weight = 1 / (deviation**2 + SAMPLING_PART * np.maximum(table, 0) + ROUNDING_VARIANCE)
         counts[:, a, b], counts[:, b, a] = table, table.transpose(0, 2, 1)
         weights[:, a, b], weights[:, b, a] = weight, weight.transpose(0, 2, 1)
     for first, second in combinations(names, 2) if schema.rules else ():
