@@ -1,4 +1,4 @@
-"""An ordered column counted on a ladder of widths, and the one estimate that all of its counts lead to.
+"""An ordered column counted on a ladder of widths.
 
 Single cells alone say little of long runs: the sum of k cells carries sqrt(k) times the noise of one. Each rung of the
 ladder counts runs RUNG times as long as the rung below (Hay et al. 2010), so that every interval is the sum of a few
@@ -41,32 +41,6 @@ def climb(counts: np.ndarray, width: int) -> np.ndarray:
 def run_variance(cells: np.ndarray, noises: tuple[float, ...]) -> np.ndarray:
     """About the variance of the sum of so many neighbouring cells, read off the rung that tells it best."""
     return np.min([np.ceil(cells / RUNG**rung) * noise**2 for rung, noise in enumerate(noises)], axis=0)
-
-
-def estimate_ladder(rungs: list[np.ndarray], noises: tuple[float, ...], total: float) -> np.ndarray:
-    """Counts of single cells, not negative, that sum to `total`; `rungs` are noisy, the narrowest first.
-
-    Upwards, a run's own count and the sum of the runs below it are averaged by the inverse of their variances.
-    Downwards, each run shares what it holds among the runs below it, as `share_out` says.
-    """
-    if not all(noises):
-        return project_to_total(rungs[0], total)
-    values, variances = [rungs[0]], [np.full(len(rungs[0]), noises[0] ** 2)]
-    lengths = [np.ones(len(rungs[0]))]
-    for counts, noise in zip(rungs[1:], noises[1:], strict=True):
-        below, spread = climb(values[-1], RUNG), climb(variances[-1], RUNG)
-        variances.append(1 / (1 / spread + 1 / noise**2))
-        values.append(variances[-1] * (below / spread + counts / noise**2))
-        lengths.append(climb(lengths[-1], RUNG))
-    held = share_out(values[-1], variances[-1], lengths[-1], total)
-    for rung in range(len(rungs) - 2, -1, -1):
-        families = [slice(number * RUNG, (number + 1) * RUNG) for number in range(len(held))]
-        shared = [
-            share_out(values[rung][family], variances[rung][family], lengths[rung][family], mass)
-            for family, mass in zip(families, held, strict=True)
-        ]
-        held = np.concatenate(shared)
-    return held
 
 
 def share_out(found: np.ndarray, variances: np.ndarray, lengths: np.ndarray, mass: float) -> np.ndarray:

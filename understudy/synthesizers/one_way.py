@@ -10,7 +10,9 @@ from understudy.privacy import Ledger, Streams, gaussian
 from understudy.privacy.mechanisms import check_counts
 from understudy.schema import Schema
 from understudy.synthesizers.denoise import project_to_total
-from understudy.synthesizers.ladder import climb, estimate_ladder, run_variance, share_out, widths_of
+from understudy.synthesizers.ladder import climb, run_variance, share_out, widths_of
+from understudy.synthesizers.smooth import FEWEST_CELLS as FEWEST_SMOOTHED
+from understudy.synthesizers.smooth import smooth
 from understudy.table.cells import MOST_CELLS, Cells, cells_of
 from understudy.table.table import Table
 
@@ -22,6 +24,9 @@ MOST_SMOOTHED = 16
 PARTS = 8
 MOST_IN_ALL = 300_000  # numeric cells of all columns together, at some 20 microseconds each
 FEWEST_CELLS = 128
+# Pieces of a column in which it is smoothed, fewer a column where there are very many: 256 take some 40 milliseconds.
+MOST_PIECES_IN_ALL = 16_000
+FEWEST_PIECES, MOST_PIECES = 64, 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +149,8 @@ def consistent(
     sums, variances = zip(*(_total(cells[name], noisy[name], noise[name]) for name in cells), strict=True)
     weights = 1 / np.maximum(variances, 1e-9)
     total = max(float(np.dot(weights, sums) / weights.sum()), 1.0)
-    counts = {name: _smoothed(c, noisy[name], noise[name], total) for name, c in cells.items()}
+    most_pieces = min(max(MOST_PIECES_IN_ALL // len(cells), FEWEST_PIECES), MOST_PIECES)
+    counts = {name: _smoothed(c, noisy[name], noise[name], total, most_pieces) for name, c in cells.items()}
     return OneWay(cells, counts, total, noise)
 
 
@@ -155,12 +161,18 @@ def _total(cells: Cells, rungs: list[np.ndarray], noise: tuple[float, ...]) -> t
     return float(rungs[-1].sum() + missing.sum()), variance
 
 
-def _smoothed(cells: Cells, rungs: list[np.ndarray], noise: tuple[float, ...], total: float) -> np.ndarray:
+def _smoothed(
+    cells: Cells, rungs: list[np.ndarray], noise: tuple[float, ...], total: float, most_pieces: int
+) -> np.ndarray:
     if not all(noise):
         return project_to_total(rungs[0], total)
-    if len(rungs) == 1:
+    if not cells.ordered or cells.values < FEWEST_SMOOTHED:
         even = np.ones(cells.count)
         return share_out(rungs[0], noise[0] ** 2 * even, even, total)
-    inside = project_to_total(np.append(rungs[-1].sum(), rungs[0][cells.values :]), total)
-    values = estimate_ladder([rungs[0][: cells.values], *rungs[1:]], noise, inside[0])
-    return np.append(values, inside[1:])
+    values, missing = np.split(rungs[0], [cells.values])
+    ladder = [values, *rungs[1:]]
+    parts = np.append(ladder[-1].sum(), missing)
+    variances = np.append(len(ladder[-1]) * noise[-1] ** 2, np.full(len(missing), noise[0] ** 2))
+    parts += (total - parts.sum()) * variances / variances.sum()
+    parts = project_to_total(parts, total)
+    return np.append(smooth(ladder, noise, parts[0], most_pieces=most_pieces), parts[1:])

@@ -24,8 +24,7 @@ WORTH_SPLITTING = 60
 # What columns alone are worth: a share of the budget that falls with the rows over the noise of a cell. It is
 # ONE_WAY_MOST where pairs drown (columns are most of what can be kept there), ONE_WAY_LEAST where both are clear.
 ONE_WAY_MOST, ONE_WAY_LEAST = 0.45, 0.2
-ONE_WAY_MIDDLE, ONE_WAY_AT = 0.4, 14.0
-ONE_WAY_PER_DECADE = 0.2
+ONE_WAY_PER_DECADE = 0.06
 # Tables of pairs with a label that they are not split by are counted with this weight, the others with 1: predictions
 # live on them, and they are few.
 LABEL_WEIGHT = 2
@@ -208,12 +207,12 @@ def _split_label(config: Config, schema: Schema) -> tuple[str | None, int]:
 def _one_way_share(rows: int, noise: float) -> float:
     """More for the columns where the noise of pairs is large; `noise` is what a cell of all pairs would have.
 
-    >>> [round(_one_way_share(rows, noise=20.0), 2) for rows in (100, 900, 30_000)]
-    [0.45, 0.3, 0.2]
+    >>> [round(_one_way_share(rows, noise=20.0), 2) for rows in (20, 2000, 200_000)]
+    [0.45, 0.33, 0.21]
     """
     if noise == 0:
         return ONE_WAY_LEAST
-    share = ONE_WAY_MIDDLE - ONE_WAY_PER_DECADE * math.log10(rows / noise / ONE_WAY_AT)
+    share = ONE_WAY_MOST - ONE_WAY_PER_DECADE * math.log10(rows / noise)
     return min(max(share, ONE_WAY_LEAST), ONE_WAY_MOST)
 
 
