@@ -18,7 +18,7 @@ from understudy.synthesizers.one_way import check_tables, fine_cells
 from understudy.table.cells import Cells
 
 LEAK = 0.2
-LARGEST_LOGIT = 30.0
+LARGEST_LOGIT = 100.0  # keeps damaged numbers finite; corrected generators go beyond what training allows
 NUMBERS_AT_ONCE = 1 << 23  # of a table of draws by codes
 MOST_DRAWS, CONDITIONED_DRAWS, SCORED_DRAWS = 1 << 15, 1 << 14, 1 << 11
 ACTIVATIONS = {
@@ -201,14 +201,19 @@ class Released:
 
 def code_probabilities(logits: np.ndarray, sizes: list[int]) -> list[np.ndarray]:
     """One (rows, codes) table a column: softmax of its units, or of 0 and the single unit of a column of two codes."""
+    return [np.exp(table) for table in code_logs(logits, sizes)]
+
+
+def code_logs(logits: np.ndarray, sizes: list[int]) -> list[np.ndarray]:
+    """Logarithms of `code_probabilities`, which tell apart what is too small for a probability."""
     tables, start = [], 0
     for size in sizes:
         width = 1 if size == 2 else size
-        block = np.clip(logits[:, start : start + width], -LARGEST_LOGIT, LARGEST_LOGIT)
+        block = np.clip(logits[:, start : start + width].astype(np.float64), -LARGEST_LOGIT, LARGEST_LOGIT)
         if size == 2:
             block = np.concatenate([np.zeros_like(block), block], axis=1)
-        block = np.exp(block - block.max(axis=1, keepdims=True))
-        tables.append(block / block.sum(axis=1, keepdims=True))
+        block = block - block.max(axis=1, keepdims=True)
+        tables.append(block - np.log(np.exp(block).sum(axis=1, keepdims=True)))
         start += width
     return tables
 
