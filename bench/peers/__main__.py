@@ -1,4 +1,4 @@
-"""Ours beside the peers at epsilon 1: `python -m bench.peers`. Writes bench/results/<date>-peers.md, .json and .png.
+"""Ours beside the peers: `python -m bench.peers`. Writes bench/results/<date>-peers.md, .json and .png.
 
 All of it takes hours; a run that was broken off goes on with the same command, and `--datasets`, `--methods`, `--seeds`
 choose a part.
@@ -7,6 +7,7 @@ choose a part.
 from __future__ import annotations
 
 import argparse
+import math
 from pathlib import Path
 
 from bench.cells import Method, ours, peer
@@ -44,6 +45,8 @@ def main(
     parser.add_argument("--datasets", nargs="+", default=datasets, choices=DATASETS)
     parser.add_argument("--methods", nargs="+", default=methods, choices=known())
     parser.add_argument("--seeds", nargs="+", type=int, default=seeds)
+    parser.add_argument("--epsilon", type=float, default=1.0)
+    parser.add_argument("--minutes", type=float, default=math.inf, help="start nothing after this time")
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--cells", type=Path, default=CELLS, help="where finished cells are kept")
     parser.add_argument("--name", default=name, help="of the results' files, after the date")
@@ -59,6 +62,8 @@ def main(
         results=options.results,
         name=options.name,
         record=options.cells,
+        epsilon=options.epsilon,
+        minutes=options.minutes,
     )
     print(page)
 

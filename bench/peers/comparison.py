@@ -7,9 +7,11 @@ and not run again.
 from __future__ import annotations
 
 import json
+import math
 import os
 import platform
 import statistics
+import time
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,7 @@ from bench.datasets import load
 from bench.peers.plot import plot
 from understudy import Schema
 
-EPSILON, DELTA = 1.0, 1e-5
+DELTA = 1e-5
 CPU_SECONDS = 15 * 60
 
 RESULTS = ROOT / "bench" / "results"
@@ -51,38 +53,47 @@ FIGURES = {
 }
 COSTS = {"fit_seconds": "fit (s)", "cpu_seconds": "processor (s)", "peak_mib": "peak memory (MiB)"}
 
-PREFACE = f"""\
-epsilon {EPSILON:g}, delta {DELTA:g}, unit one row; mean ± standard deviation over the seeds. Lower is better for TVD2,
+PREFACE = """\
+epsilon {epsilon:g}, delta {delta:g}, unit one row; mean ± standard deviation over the seeds. Lower is better for TVD2,
 TVD3 and C2ST (0.5 is ideal), higher for AUC. The line `real rows` is what real rows score in the place of synthetic
 ones: test rows for TVD and C2ST, training rows for AUC. Seconds are by the clock, on a machine that may have been busy;
 processor seconds count all threads, start-up included."""
 
 
-def key_of(dataset: str, method: Method, seed: int) -> dict[str, Any]:
+def key_of(dataset: str, method: Method, seed: int, epsilon: float) -> dict[str, Any]:
     return {
         "dataset": dataset,
         "method": method.name,
         "seed": seed,
-        "epsilon": EPSILON,
+        "epsilon": epsilon,
         "delta": DELTA,
         "version": version(method.runner),
     }
 
 
-def run(datasets: tuple[str, ...], methods: tuple[Method, ...], seeds: tuple[int, ...], record: Record) -> list[dict]:
+def run(
+    datasets: tuple[str, ...],
+    methods: tuple[Method, ...],
+    seeds: tuple[int, ...],
+    record: Record,
+    *,
+    epsilon: float,
+    minutes: float = math.inf,
+) -> list[dict]:
     """All cells, those at hand from the record. A method that ran out of time on a dataset is not asked again there."""
-    cells = []
+    cells, begin = [], time.monotonic()
     for dataset in datasets:
         data = load(dataset)
         for method in methods:
             for seed in seeds:
-                key = key_of(dataset, method, seed)
+                key = key_of(dataset, method, seed, epsilon)
                 cell = record.get(key)
                 if cell is None:
                     earlier = [c for c in cells if c["key"]["dataset"] == dataset and c["key"]["method"] == method.name]
-                    if any(c["status"].startswith("not done") for c in earlier):
+                    late = time.monotonic() - begin >= 60 * minutes
+                    if late or any(c["status"].startswith("not done") for c in earlier):
                         continue
-                    outcome = run_cell(data, method, seed, epsilon=EPSILON, delta=DELTA, cpu_seconds=CPU_SECONDS)
+                    outcome = run_cell(data, method, seed, epsilon=epsilon, delta=DELTA, cpu_seconds=CPU_SECONDS)
                     cell = record.add(key, outcome)
                     print(dataset, method.name, seed, cell["status"], flush=True)
                 cells.append(cell)
@@ -112,7 +123,8 @@ def summarise(cells: list[dict]) -> list[dict[str, Any]]:
 
 
 def markdown(rows: list[dict[str, Any]], facts: dict[str, Any]) -> str:
-    lines = [f"# {facts['title']}, {facts['date']}", "", PREFACE, ""]
+    preface = PREFACE.format(epsilon=facts["epsilon"], delta=DELTA)
+    lines = [f"# {facts['title']}, {facts['date']}", "", preface, ""]
     if facts.get("picture"):
         lines += [f"![Quality against processor seconds]({facts['picture']})", ""]
     for dataset in dict.fromkeys(row["dataset"] for row in rows):
@@ -159,7 +171,9 @@ def _number(entry: dict[str, float] | None, digits: int) -> str:
     return f"{entry['mean']:,.{digits}f} ± {entry['spread']:.{digits}f}"
 
 
-def facts_of(datasets: tuple[str, ...], methods: tuple[Method, ...], seeds: int, title: str) -> dict[str, Any]:
+def facts_of(
+    datasets: tuple[str, ...], methods: tuple[Method, ...], seeds: int, title: str, epsilon: float
+) -> dict[str, Any]:
     told = {}
     for name in datasets:
         data = load(name)
@@ -174,6 +188,7 @@ def facts_of(datasets: tuple[str, ...], methods: tuple[Method, ...], seeds: int,
     listed = {method.runner: packages(method.runner) for method in methods}
     return {
         "title": title,
+        "epsilon": epsilon,
         "date": date.today().isoformat(),
         "seeds": seeds,
         "python": platform.python_version(),
@@ -196,10 +211,12 @@ def compare(
     results: Path,
     name: str,
     record: Path = CELLS,
+    epsilon: float = 1.0,
+    minutes: float = math.inf,
 ) -> Path:
     """Runs what is not at hand, then writes <date>-<name>.json, .md and .png; returns the page's path."""
-    cells = run(datasets, methods, seeds, Record(record))
-    rows, facts = summarise(cells), facts_of(datasets, methods, len(seeds), title)
+    cells = run(datasets, methods, seeds, Record(record), epsilon=epsilon, minutes=minutes)
+    rows, facts = summarise(cells), facts_of(datasets, methods, len(seeds), title, epsilon)
     results.mkdir(parents=True, exist_ok=True)
     stem = results / f"{facts['date']}-{name}"
     facts["picture"] = f"{stem.name}.png" if plot(rows, stem.with_suffix(".png")) else None

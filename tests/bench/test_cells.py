@@ -160,15 +160,19 @@ def test_cells_are_kept_and_not_run_again(tmp_path, monkeypatch):
     monkeypatch.setattr(comparison, "version", lambda runner: "v1")
     methods = (Method("quick", "ours", "q"), Method("slow", "ours", "s"))
     for _ in range(2):
-        cells = comparison.run(("adult",), methods, (0, 1, 2), Record(tmp_path / "cells.jsonl"))
+        cells = comparison.run(("adult",), methods, (0, 1, 2), Record(tmp_path / "cells.jsonl"), epsilon=1.0)
     assert calls == [("quick", 0), ("quick", 1), ("quick", 2), ("slow", 0)]
     quick, slow = comparison.summarise(cells)
     assert quick["tvd2"] == {"mean": pytest.approx(1.1), "spread": pytest.approx(1.0)}
     assert (slow["seeds"], slow["problems"]) == (0, ["not done within 15 minutes"])
     monkeypatch.setattr(comparison, "version", lambda runner: "v2")
-    comparison.run(("adult",), methods[:1], (0,), Record(tmp_path / "cells.jsonl"))
+    at_hand = comparison.run(("adult",), methods[:1], (0,), Record(tmp_path / "cells.jsonl"), epsilon=1.0, minutes=0)
+    assert at_hand == []
+    assert len(calls) == 4
+    comparison.run(("adult",), methods[:1], (0,), Record(tmp_path / "cells.jsonl"), epsilon=1.0)
     assert calls[-1] == ("quick", 0)
-    assert len(calls) == 5
+    comparison.run(("adult",), methods[:1], (0,), Record(tmp_path / "cells.jsonl"), epsilon=0.1)
+    assert len(calls) == 6
 
 
 def test_markdown_has_a_line_for_every_method_and_problem():
@@ -180,6 +184,7 @@ def test_markdown_has_a_line_for_every_method_and_problem():
     )
     facts = {
         "title": "Some methods",
+        "epsilon": 0.5,
         "seeds": 2,
         "use": {"p": "as its page says"},
         "date": "2024-01-01",
@@ -194,6 +199,7 @@ def test_markdown_has_a_line_for_every_method_and_problem():
     assert "| real rows | 0.010 |" in text
     assert "high of x" in text
     assert text.startswith("# Some methods, 2024-01-01")
+    assert "epsilon 0.5, delta 1e-05, unit one row" in text
     assert "- **p**: as its page says" in text
 
 
