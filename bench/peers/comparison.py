@@ -218,8 +218,8 @@ def compare(
     cells = run(datasets, methods, seeds, Record(record), epsilon=epsilon, minutes=minutes)
     rows, facts = summarise(cells), facts_of(datasets, methods, len(seeds), title, epsilon)
     results.mkdir(parents=True, exist_ok=True)
-    stem = results / f"{facts['date']}-{name}"
-    facts["picture"] = f"{stem.name}.png" if plot(rows, stem.with_suffix(".png")) else None
-    stem.with_suffix(".json").write_text(json.dumps({**facts, "summary": rows, "cells": cells}, indent=1) + "\n")
-    stem.with_suffix(".md").write_text(markdown(rows, facts))
-    return stem.with_suffix(".md")
+    page, data, picture = (results / f"{facts['date']}-{name}.{ending}" for ending in ("md", "json", "png"))
+    facts["picture"] = picture.name if plot(rows, picture) else None
+    data.write_text(json.dumps({**facts, "summary": rows, "cells": cells}, indent=1) + "\n")
+    page.write_text(markdown(rows, facts))
+    return page
