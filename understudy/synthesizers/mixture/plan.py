@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from understudy.errors import OptionError
 from understudy.privacy import BoundedRange, Budget, Event, Gaussian, SelfComposed, noise_multiplier
@@ -108,7 +108,7 @@ class Plan:
         """Standard deviation of a cell of a two-way table that is counted with weight 1."""
         return self.pair_multiplier * self.pair_sensitivity
 
-    @property
+    @cached_property
     def pair_sensitivity(self) -> float:
         """How far a row moves all two-way tables together, in L2: by its weight in each."""
         return math.sqrt(sum(self.weight(pair) ** 2 for pair in self.always) + self.chosen_pairs)
