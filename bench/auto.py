@@ -3,7 +3,8 @@
 Small tables and small budgets, where methods part ways: every table x epsilon x seed x method, in one process, judged
 by a quick referee (total variation distance of pairs and triples, AUC of logistic regression). Writes
 bench/results/<date>-auto.json and .md. `--cells FILE` takes the cells of an earlier results file and fits nothing: for
-a changed rule on the same evidence.
+a changed rule on the same evidence. `--unlabelled` takes the labels out of the schemas (they stay as columns), and
+writes bench/results/<date>-auto-unlabelled.json and .md.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ TABLES: tuple[tuple[str, int | None], ...] = (
     ("bank", 3000),
     ("acs_excerpts", None),
     ("adult", 10_000),
+    ("creditcard", None),
+    ("covtype", None),
 )
 METHODS = ("mixture", "independent")
 EPSILONS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
@@ -53,7 +56,7 @@ class). Noise is seeded, with the scale that a release has. The best of a line i
 rule picks."""
 
 
-def tables(wanted: tuple[tuple[str, int | None], ...]) -> dict[str, dict[str, Any]]:
+def tables(wanted: tuple[tuple[str, int | None], ...], *, labelled: bool = True) -> dict[str, dict[str, Any]]:
     """Rows, test rows and schema of every table; a part of a dataset declares the size of that part."""
     found = {}
     for dataset, rows in wanted:
@@ -63,7 +66,10 @@ def tables(wanted: tuple[tuple[str, int | None], ...]) -> dict[str, dict[str, An
         if rows is not None:
             train = train.sample(rows, random_state=SEED).reset_index(drop=True)
             schema = schema.model_copy(update={"rows": rows})
-        found[f"{dataset} {len(train):,}"] = {"train": train, "test": test, "schema": schema}
+        if not labelled:
+            schema = schema.model_copy(update={"label": None})
+        name = f"{dataset} {len(train):,}" + ("" if labelled else ", no label")
+        found[name] = {"train": train, "test": test, "schema": schema}
     return found
 
 
@@ -85,10 +91,12 @@ def measure(table: dict[str, Any], method: str, epsilon: float, seed: int) -> di
     return {name: value for name, value in figures.items() if value is not None}
 
 
-def run(methods: tuple[str, ...], seeds: tuple[int, ...], record: Record) -> list[dict[str, Any]]:
+def run(
+    methods: tuple[str, ...], seeds: tuple[int, ...], record: Record, *, labelled: bool = True
+) -> list[dict[str, Any]]:
     cells = []
     digest = version("ours")
-    for name, table in tables(TABLES).items():
+    for name, table in tables(TABLES, labelled=labelled).items():
         schema = table["schema"]
         for epsilon in EPSILONS:
             for method in methods:
@@ -172,11 +180,11 @@ def _score(lines: list[dict[str, Any]], picks: dict[tuple[str, float], str]) -> 
     return text
 
 
-def picked(lines: list[dict[str, Any]]) -> dict[tuple[str, float], str]:
+def picked(lines: list[dict[str, Any]], *, labelled: bool = True) -> dict[tuple[str, float], str]:
     """What the public rule says about every line."""
     from understudy.synthesizers.auto import choose
 
-    schemas = {name: table["schema"] for name, table in tables(TABLES).items()}
+    schemas = {name: table["schema"] for name, table in tables(TABLES, labelled=labelled).items()}
     picks = {}
     for line in lines:
         schema = schemas[line["table"]]
@@ -190,17 +198,19 @@ def main() -> None:
     parser.add_argument("--more", nargs="+", default=(), help=f"methods besides {' and '.join(METHODS)}")
     parser.add_argument("--seeds", nargs="+", type=int, default=SEEDS)
     parser.add_argument("--cells", type=Path, help="a results file whose cells are taken instead of new fits")
+    parser.add_argument("--unlabelled", action="store_true", help="without the schemas' labels")
     parser.add_argument("--results", type=Path, default=RESULTS)
     options = parser.parse_args()
     if options.cells is not None:
         cells = json.loads(options.cells.read_text())["cells"]
     else:
-        cells = run((*METHODS, *options.more), tuple(options.seeds), Record(CELLS))
+        methods, seeds = (*METHODS, *options.more), tuple(options.seeds)
+        cells = run(methods, seeds, Record(CELLS), labelled=not options.unlabelled)
     lines, when = summarise(cells), date.today().isoformat()
     options.results.mkdir(parents=True, exist_ok=True)
-    stem = options.results / f"{when}-auto"
+    stem = options.results / (f"{when}-auto-unlabelled" if options.unlabelled else f"{when}-auto")
     stem.with_suffix(".json").write_text(json.dumps({"date": when, "summary": lines, "cells": cells}, indent=1) + "\n")
-    stem.with_suffix(".md").write_text(markdown(lines, picked(lines), when))
+    stem.with_suffix(".md").write_text(markdown(lines, picked(lines, labelled=not options.unlabelled), when))
     print(stem.with_suffix(".md"))
 
 

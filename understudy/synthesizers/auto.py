@@ -15,7 +15,7 @@ SUMMARY = "picks one of the methods below by a public rule: columns, declared ro
 # rows of either method are near chance, and distances are smaller without pairs; from there on models trained on the
 # rows of `mixture` predict a label, and from the second on its pairs and triples of columns are mostly closer too.
 WORTH_PREDICTING = 2.5
-WORTH_PAIRING = 6.0
+WORTH_PAIRING = 15.0
 
 # The others count cells or learn rows of columns; this one is made for pixels.
 IMAGE_METHOD = "dp-merf"
@@ -32,7 +32,7 @@ class Choice:
 def choose(schema: Schema, budget: Budget) -> Choice:
     """The method that measured best on tables like this one. Costs no privacy: it sees the schema and the budget alone.
 
-    >>> small = Schema.loads("rows: 100\\ncolumns: {a: {kind: boolean}, b: {kind: boolean}, c: {kind: boolean}}")
+    >>> small = Schema.loads("rows: 1000\\ncolumns: {a: {kind: boolean}, b: {kind: boolean}, c: {kind: boolean}}")
     >>> choose(small, Budget(1.0, 1e-6)).method, choose(small, Budget(0.01, 1e-6)).method
     ('mixture', 'independent')
     """
