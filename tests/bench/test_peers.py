@@ -54,7 +54,11 @@ def run_peers(tmp_path, monkeypatch):
     monkeypatch.setattr(comparison, "load", lambda name: None)
     monkeypatch.setattr(command, "without_environment", lambda methods: [])
     monkeypatch.setattr(comparison, "version", lambda runner: "v1")
-    monkeypatch.setattr(comparison, "facts_of", lambda d, m, seeds, title: told | {"seeds": seeds, "title": title})
+    monkeypatch.setattr(
+        comparison,
+        "facts_of",
+        lambda d, m, seeds, title, epsilon: told | {"seeds": seeds, "title": title, "epsilon": epsilon},
+    )
 
     def run(*arguments):
         places = ["--results", str(tmp_path), "--cells", str(tmp_path / "cells.jsonl")]

@@ -12,6 +12,7 @@ import pytest
 from understudy.errors import BudgetError
 from understudy.privacy import BoundedRange, Budget, Gaussian, Ledger, NonPrivate, SelfComposed, Streams, epsilon
 from understudy.privacy.certificate import Certificate
+from understudy.privacy.mechanisms import _grid
 from understudy.progress import silent
 from understudy.schema import Schema
 from understudy.synthesizers import independent
@@ -219,7 +220,13 @@ def test_a_stage_over_budget_is_refused_before_its_noise(case, stage, copy_of, l
     zoom = zoom_module.plan_zoom(zoom_module.reach_of(cells), case.table.schema.rows, plan.one_way_multiplier)
     looks = bool(before and zoom.columns)  # paid after the one-way tables
     assert len(ledger.events) == before + looks
-    assert sum(entry[0] == "gaussian" for entry in log) == min(before, 1)
+    drawn = [entry for entry in log if entry[0] == "gaussian"]
+    assert len(drawn[:1]) == min(before, 1)
+    # Looks that are paid for may find something to divide: their noise may be drawn, and no other.
+    assert len(drawn[1:]) <= looks * zoom.looks
+    if looks:
+        _, look_scale = _grid(np.zeros(1, dtype=np.int64), math.sqrt(len(zoom.columns)), zoom.look_multiplier, "looks")
+        assert [scale for _, scale, _ in drawn[1:]] == pytest.approx([look_scale] * len(drawn[1:]))
     assert not seen_targets
 
 

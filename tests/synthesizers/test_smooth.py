@@ -56,6 +56,13 @@ def test_where_noise_is_small_the_counts_come_back(cells: int):
     np.testing.assert_allclose(smoothed(truth, 0.01), truth, atol=0.2)
 
 
+def test_no_value_is_impossible():
+    """Rows that rules move, and those of others that are scored, may hold any value between the bounds."""
+    truth = np.zeros(2048)
+    truth[100:110] = 300.0
+    assert (smoothed(truth, 20.0) > 0).all()
+
+
 @pytest.mark.parametrize("cells", [90, 2048])
 def test_pieces_hold_every_cell_and_every_count(cells: int):
     truth = np.random.default_rng(0).poisson(np.linspace(0, 40, cells)).astype(float)

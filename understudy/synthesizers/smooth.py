@@ -22,6 +22,7 @@ UNITS = 64  # stiffness is told for a column of so many cells
 LOOSE = 1e-3  # holds what nothing else does: the levels of spikes
 MOST_STEPS, CLOSE_ENOUGH, LONGEST_STEP = 40, 0.01, 3.0
 ROUNDS = 3  # of finding spikes
+LEAST_PART = 0.001  # every cell has so much of what noise could hide in it: no value between the bounds is impossible
 TINY = 1e-12
 
 
@@ -48,7 +49,9 @@ def smooth(rungs: list[np.ndarray], noises: tuple[float, ...], total: float, *, 
     for start, length, mass in zip(pieces.starts, pieces.lengths, held, strict=True):
         inside = slice(start, start + length)
         even = np.ones(length)
-        cells[inside] = share_out(rungs[0][inside], noises[0] ** 2 * even, even, mass)
+        shared = share_out(rungs[0][inside], noises[0] ** 2 * even, even, mass)
+        least = LEAST_PART * min(mass / length, noises[0])
+        cells[inside] = least + shared * (1 - least * length / max(mass, TINY))
     return cells
 
 
