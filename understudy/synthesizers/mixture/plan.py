@@ -1,6 +1,7 @@
 """Everything that is decided before a row is read: from the schema, the declared rows and the budget alone."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -111,10 +112,19 @@ class Plan:
     @cached_property
     def pair_sensitivity(self) -> float:
         """How far a row moves all two-way tables together, in L2: by its weight in each."""
-        return math.sqrt(sum(self.weight(pair) ** 2 for pair in self.always) + self.chosen_pairs)
+        return _sensitivity(self.always, self.chosen_pairs, self.weighted)
 
     def weight(self, pair: tuple[str, ...]) -> int:
-        return LABEL_WEIGHT if self.weighted in pair else 1
+        return _weight(pair, self.weighted)
+
+
+def _weight(pair: tuple[str, ...], weighted: str | None) -> int:
+    return LABEL_WEIGHT if weighted in pair else 1
+
+
+def _sensitivity(always: Sequence[tuple[str, ...]], chosen: int, weighted: str | None) -> float:
+    """Chosen pairs have weight 1: those with the label are never left to choose from."""
+    return math.sqrt(sum(_weight(pair, weighted) ** 2 for pair in always) + chosen)
 
 
 def make_plan(config: Config, schema: Schema, budget: Budget) -> Plan:
@@ -143,8 +153,7 @@ def make_plan(config: Config, schema: Schema, budget: Budget) -> Plan:
     if not always and not chosen:
         shares = [1.0, 0.0]  # a single column: the one-way table takes it all
     weighted = schema.label if label is None and len(columns) > 2 else None
-    effective = sum(LABEL_WEIGHT**2 if weighted in pair else 1 for pair in always) + chosen
-    noise = pair_z * math.sqrt(effective)
+    noise = pair_z * _sensitivity(always, chosen, weighted)
     bins, most_codes = _within_limits(schema, columns, config.bins or _bins(rows, noise), len(always) + chosen, classes)
     codes = sum(_codes(schema.modelled[name], bins, most_codes) for name in columns)
     components = config.components or _components(rows, noise, codes)
