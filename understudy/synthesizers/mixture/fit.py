@@ -14,6 +14,7 @@ import optax
 
 from understudy.errors import OptionError
 from understudy.progress import Progress
+from understudy.synthesizers.mixture.descent import shared_scale
 
 STEPS_PER_CHUNK = 25
 LEARNING_RATE = 0.1
@@ -21,7 +22,7 @@ LEARNING_RATE = 0.1
 # out between fits, and is the price for what few cells show.
 NOISE_LEVEL = 0.44
 STALL_STEPS, STALLED = 100, 0.99  # a fit that gains less than a hundredth in so many steps has nothing left to learn
-START_SPREAD = 0.7  # standard deviation of the first logits around the one-way tables
+START_SPREAD = 1.0  # standard deviation of the first logits around the one-way tables
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +81,7 @@ def _fit(targets: Targets, *, components: int, steps: int, seed: int, progress: 
     measured = max(np.count_nonzero(targets.pair_weights) / 2, 1.0)
     params = _start(targets, each, seed)
     schedule = optax.cosine_decay_schedule(LEARNING_RATE, steps, alpha=0.05)
-    optimiser = optax.adam(schedule, b2=0.99)
+    optimiser = shared_scale(schedule)
     state = optimiser.init(params)
     done, before = 0, np.inf
     progress("fitting", 0.0, note)

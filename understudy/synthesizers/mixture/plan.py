@@ -260,6 +260,6 @@ def _components(rows: int, noise: float, codes: int) -> int:
 
 
 def _fits(components: int, codes: int) -> int:
-    """Many small fits, averaged, come closer than a large one; up to 16, and fewer where each is dear."""
+    """Many small fits, averaged, come closer than a large one; up to 12, and fewer where each is dear."""
     affordable = int(STEP_PRODUCTS / (components * max(codes, 1) ** 2))
-    return max(min(affordable, 1600 // components, 16), 1)
+    return max(min(affordable, 1200 // components, 12), 1)
