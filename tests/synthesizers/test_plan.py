@@ -70,7 +70,7 @@ def test_plans_keep_to_the_budget_and_to_their_limits(schema: Schema, asked: flo
         assert sizes[name] <= max(plan.bins if cells.ordered else plan.most_codes, 1) + cells.missing
     smallest = max(plan.bins, plan.most_codes) <= 2
     assert sum(sizes.values()) <= limits.MOST_TOTAL_CODES or smallest
-    if not plan.chosen_pairs:
+    if not plan.chosen_pairs or plan.doubled:
         cells_in_all = plan.label_classes * sum(sizes[a] * sizes[b] for a, b in plan.always)
         assert cells_in_all <= limits.MOST_CELLS or smallest
 
@@ -101,11 +101,44 @@ def test_pairs_with_a_label_that_tables_are_not_split_by_carry_half_the_noise():
     assert {unlabelled.weight(pair) for pair in unlabelled.always} == {1}
 
 
+def test_where_all_pairs_are_measured_a_third_is_counted_double():
+    schema = Schema(rows=10**6, label="c0", columns={f"c{number}": Boolean() for number in range(8)})
+    plan = make_plan(Config(), schema, Budget(1.0, 1e-6))
+    assert plan.doubled
+    assert plan.pairs == len(plan.always) == 21
+    assert plan.chosen_pairs == 7
+    assert plan.candidates == list(plan.always)
+    chosen = plan.candidates[::3]
+    weights = [plan.weight(pair, chosen) for pair in plan.always]
+    assert weights == [2, 1, 1] * 7
+    # Whichever are chosen, a row moves all tables by this much.
+    assert plan.pair_sensitivity == pytest.approx(math.sqrt(sum(weight**2 for weight in weights)))
+
+
+def test_pairs_with_a_numeric_label_are_not_left_to_choose_from():
+    """They are counted double as it is."""
+    columns = {"y": Real(low=0.0, high=1.0)} | {f"c{number}": Boolean() for number in range(6)}
+    plan = make_plan(Config(), Schema(rows=10**6, label="y", columns=columns), Budget(1.0, 1e-6))
+    assert plan.doubled
+    assert plan.chosen_pairs == 5
+    assert len(plan.candidates) == 15
+    assert not any("y" in pair for pair in plan.candidates)
+    assert plan.pair_sensitivity == pytest.approx(math.sqrt(6 * 4 + 5 * 4 + 10))
+
+
+def test_few_pairs_are_measured_alike():
+    schema = Schema(rows=10**6, columns={f"c{number}": Boolean() for number in range(5)})
+    plan = make_plan(Config(), schema, Budget(1.0, 1e-6))
+    assert (plan.pairs, plan.chosen_pairs, plan.doubled) == (10, 0, False)
+    assert plan.pair_sensitivity == pytest.approx(math.sqrt(10))
+
+
 def test_columns_get_more_of_the_budget_where_pairs_drown():
     def share(rows: int, **options: float) -> float:
         schema = Schema(rows=rows, columns={f"c{number}": Boolean() for number in range(20)})
         plan = make_plan(Config(**options), schema, Budget(1.0, 1e-6))
-        parts = [1 / plan.one_way_multiplier**2, 1 / plan.pair_multiplier**2]
+        choosing = plan.chosen_pairs * plan.selection_epsilon**2 / 4
+        parts = [1 / plan.one_way_multiplier**2, 1 / plan.pair_multiplier**2, choosing]
         return parts[0] / sum(parts)
 
     shares = [share(rows) for rows in (200, 1000, 10_000, 10**6)]

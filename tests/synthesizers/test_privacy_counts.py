@@ -70,24 +70,28 @@ def pair_weight(pair: tuple[str, str], *, split: bool) -> int:
     return 2 if not split and "sick" in pair else 1
 
 
-def pair_release(one_way: OneWay, schema: Schema, *, split: bool) -> Release:
+def pair_release(one_way: OneWay, schema: Schema, *, split: bool, chosen: int = 0) -> Release:
+    """The first `chosen` pairs count double."""
     coarse = coarse_of(one_way, schema, split=split)
-    plan = SimpleNamespace(pair_multiplier=MULTIPLIER, weight=lambda pair: pair_weight(pair, split=split))
+    plan = SimpleNamespace(pair_multiplier=MULTIPLIER)
+    pairs = all_pairs(coarse)
+    weights = [2 if number < chosen else pair_weight(pair, split=split) for number, pair in enumerate(pairs)]
 
     def run(module: ModuleType, table: Table, streams: Streams | None, ledger: Ledger | None) -> list[np.ndarray]:
-        return module.release_pairs(table, one_way, coarse, all_pairs(coarse), plan, streams=streams, ledger=ledger)
+        return module.release_pairs(table, one_way, coarse, pairs, weights, plan, streams=streams, ledger=ledger)
 
     return run
 
 
-@pytest.fixture(scope="module", params=["one-way", "pairs", "pairs split by label"])
+@pytest.fixture(scope="module", params=["one-way", "pairs", "pairs split by label", "pairs with a chosen one"])
 def case(request: pytest.FixtureRequest, one_way: OneWay, tiny_schema: Schema) -> SimpleNamespace:
     """Each release with its module and how far one row moves it, worked out by hand."""
     if request.param == "one-way":
         return SimpleNamespace(name=request.param, module=one_way_module, run=run_one_way, moved=ONE_WAY_MOVED)
-    split = request.param != "pairs"
-    run = pair_release(one_way, tiny_schema, split=split)
-    return SimpleNamespace(name=request.param, module=pairs_module, run=run, moved=math.sqrt(3 if split else 3 + 3 * 4))
+    split, chosen = request.param != "pairs", int(request.param == "pairs with a chosen one")
+    run = pair_release(one_way, tiny_schema, split=split, chosen=chosen)
+    moved = {"pairs": 3 + 3 * 4, "pairs split by label": 3, "pairs with a chosen one": 4 + 2}[request.param]
+    return SimpleNamespace(name=request.param, module=pairs_module, run=run, moved=math.sqrt(moved))
 
 
 # --- checks ---

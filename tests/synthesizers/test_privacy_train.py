@@ -55,7 +55,14 @@ def seen_targets(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 # Squared weights: of town, age, sick and the three rungs of wage; of a column of two values.
 TINY_MOVED = 13**2 + 12**2 + 12**2 + (20**2 + 20**2 + 16**2)
 BOOLEAN_MOVED = 10**2
-CASES = ["independent", "mixture", "mixture split by label", "mixture that chooses", "one column"]
+CASES = [
+    "independent",
+    "mixture",
+    "mixture split by label",
+    "mixture that chooses",
+    "mixture that doubles",
+    "one column",
+]
 
 
 @pytest.fixture(params=CASES)
@@ -74,6 +81,10 @@ def case(request: pytest.FixtureRequest, tiny_schema: Schema, every_row: Table) 
     if request.param == "one column":
         table = random_table(booleans(1, 50), 20, 0)
         return SimpleNamespace(module=mixture, table=table, one_way=BOOLEAN_MOVED, pairs=0, rounds=0)
+    if request.param == "mixture that doubles":
+        # Of 66 pairs 22 have weight 2.
+        table = random_table(booleans(12, 100_000), 80, 0)
+        return SimpleNamespace(module=mixture, table=table, one_way=12 * BOOLEAN_MOVED, pairs=44 + 22 * 4, rounds=22)
     schema = booleans(12, 100)
     plan = make_plan(mixture.Config(), schema, BUDGET)
     assert 0 < plan.chosen_pairs < 66

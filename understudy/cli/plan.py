@@ -109,6 +109,7 @@ def _as_data(plan: "Plan", guess: "Estimate", budget: "Budget") -> dict[str, Any
         "label_split": plan.label,
         "pairs_measured": plan.pairs,
         "pairs_chosen": plan.chosen_pairs,
+        "chosen_are_doubled": plan.doubled,
         "selection_epsilon_per_round": plan.selection_epsilon,
         "bins": plan.bins,
         "components": plan.components,
@@ -126,7 +127,7 @@ def _as_data(plan: "Plan", guess: "Estimate", budget: "Budget") -> dict[str, Any
 
 
 def _print_mixture(plan: "Plan", guess: "Estimate", schema: Schema) -> None:
-    two_way = [*guess.two_way, *([guess.chosen] * plan.chosen_pairs if guess.chosen else [])]
+    two_way = [*guess.two_way, *([guess.chosen] * plan.chosen_pairs if guess.chosen and not plan.doubled else [])]
     rows = [_group("one-way", list(guess.one_way), guess.one_way_tvd)]
     if two_way:
         split = f" by {plan.label}" if plan.label else ""
@@ -141,7 +142,9 @@ def _print_mixture(plan: "Plan", guess: "Estimate", schema: Schema) -> None:
     screen.say()
     total = len(plan.columns) * (len(plan.columns) - 1) // 2
     pairs = f"all {total} are measured"
-    if plan.chosen_pairs:
+    if plan.doubled:
+        pairs += f", {plan.chosen_pairs} of them, chosen privately, with half the noise"
+    elif plan.chosen_pairs:
         pairs = f"{len(plan.always)} with the label and {plan.chosen_pairs} chosen privately, of {total}"
     screen.print_facts(
         [

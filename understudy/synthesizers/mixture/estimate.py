@@ -7,14 +7,13 @@ usually several times closer than this; how much closer depends on the rows, whi
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 
 from understudy.errors import OptionError
 from understudy.schema import Column, Schema
 from understudy.synthesizers.mixture.pairs import MOST_LOOKS
-from understudy.synthesizers.mixture.plan import Config, Plan
+from understudy.synthesizers.mixture.plan import CHOSEN_WEIGHT, Config, Plan
 from understudy.synthesizers.one_way import fine_cells, one_way_noise, rungs_of
 from understudy.synthesizers.zoom import plan_zoom, reach_of
 from understudy.table.cells import Cells, cells_of
@@ -34,6 +33,7 @@ START_BYTES = 500 << 20
 # parameters, Adam's two moments, a gradient, scaled probabilities, an exponential).
 TABLE_COPIES, MIXTURE_COPIES = 6, 6
 LARGEST_EPSILON, SMALLEST_EPSILON = 1e4, 1e-3
+CHOSEN: tuple[str, ...] = ()  # stands for a pair that is not known yet
 
 
 @dataclass(frozen=True)
@@ -53,12 +53,17 @@ class TableEstimate:
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """All tables of a plan; `chosen` is a table of middling size that stands for each pair that is chosen later."""
+    """All tables of a plan; `chosen` is a table of middling size that stands for each pair that is chosen later.
+
+    Where all pairs are measured and the chosen ones are counted double, `two_way` has all of them, with the noise of
+    those that will not be chosen.
+    """
 
     one_way: tuple[TableEstimate, ...]
     two_way: tuple[TableEstimate, ...]
     chosen: TableEstimate | None
     chosen_pairs: int
+    doubled: bool
     codes: int  # coarse codes of all columns together
     cells: int  # counts that get noise, all together
     memory_bytes: int
@@ -71,8 +76,14 @@ class Estimate:
     @property
     def two_way_tvd(self) -> float:
         """Mean over the pairs that are measured."""
-        chosen = [self.chosen.tvd] * self.chosen_pairs if self.chosen else []
-        return _mean([table.tvd for table in self.two_way] + chosen)
+        tables = [table.tvd for table in self.two_way]
+        if self.chosen is None:
+            return _mean(tables)
+        if self.doubled:
+            # As if pairs of middling size were chosen: theirs is what the weight leaves of a table's distance.
+            saved = self.chosen_pairs * self.chosen.tvd * (CHOSEN_WEIGHT - 1)
+            return max((sum(tables) - saved) / len(tables), 0.0)
+        return _mean(tables + [self.chosen.tvd] * self.chosen_pairs)
 
 
 def noise_tvd(cells: int, noise: float, rows: int) -> float:
@@ -106,18 +117,21 @@ def estimate(plan: Plan, config: Config, schema: Schema) -> Estimate:
     sizes = {name: coarse_codes(schema.modelled[name], plan) for name in plan.columns}
     one_way = estimate_one_way(schema, plan.one_way_multiplier)
     two_way = tuple(_pair(plan, pair, sizes[pair[0]] * sizes[pair[1]]) for pair in plan.always)
-    left = [pair for pair in combinations(sizes, 2) if pair not in set(plan.always)]
+    candidates = plan.candidates if plan.chosen_pairs else []
     chosen = None
-    if plan.chosen_pairs:
-        chosen = _pair(plan, (), round(_mean([sizes[first] * sizes[second] for first, second in left])))
-    cells = sum(table.cells for table in one_way + two_way) + (plan.chosen_pairs * chosen.cells if chosen else 0)
+    if candidates:
+        middling = round(_mean([sizes[first] * sizes[second] for first, second in candidates]))
+        chosen = _pair(plan, CHOSEN, middling)
+    besides = chosen.cells * plan.chosen_pairs if chosen and not plan.doubled else 0
+    cells = sum(table.cells for table in one_way + two_way) + besides
     codes = sum(sizes.values())
-    looks = min(plan.rows * len(left), MOST_LOOKS) if chosen else 0
+    looks = min(plan.rows * len(candidates), MOST_LOOKS)
     return Estimate(
         one_way=one_way,
         two_way=two_way,
         chosen=chosen,
         chosen_pairs=plan.chosen_pairs,
+        doubled=plan.doubled,
         codes=codes,
         cells=cells,
         memory_bytes=_memory(plan, schema, codes),
@@ -168,7 +182,7 @@ def _coarse_values(cells: Cells, plan: Plan) -> int:
 
 def _pair(plan: Plan, pair: tuple[str, ...], cells: int) -> TableEstimate:
     # Summed over the classes of the label, a cell carries the noise of all of them.
-    noise = plan.pair_noise / plan.weight(pair)
+    noise = plan.pair_noise / plan.weight(pair, chosen=(CHOSEN,))
     tvd = noise_tvd(cells, noise * math.sqrt(plan.label_classes), plan.rows)
     measured = _table(pair, cells * plan.label_classes, noise, plan.rows)
     return TableEstimate(pair, measured.cells, measured.noise, measured.error, tvd)

@@ -4,7 +4,7 @@ from understudy.privacy import Budget, Ledger, Streams
 from understudy.progress import Progress
 from understudy.schema import Schema
 from understudy.synthesizers.mixture.coarse import coarse_groups
-from understudy.synthesizers.mixture.pairs import Coarse, check_pairs, choose_pairs, release_pairs
+from understudy.synthesizers.mixture.pairs import Coarse, Pair, check_pairs, choose_pairs, release_pairs
 from understudy.synthesizers.mixture.plan import Config, Plan, make_plan
 from understudy.synthesizers.mixture.released import Released
 from understudy.synthesizers.one_way import OneWay
@@ -29,10 +29,10 @@ def train(
 ) -> tuple[Released, Ledger]:
     """Releases fine one-way tables, then coarse two-way tables, and fits the mixture to both.
 
-    Charges: Gaussians for all one-way tables and common values (`release_columns`); for wide tables with few rows the
-    private choice of pairs (`choose_pairs`); a Gaussian for all two-way tables (`release_pairs`). The plan comes from
-    public facts, the coarse bins from the released one-way tables, the fit from released tables: none of them sees a
-    row.
+    Charges: Gaussians for all one-way tables and common values (`release_columns`); where there are more than a few
+    pairs, the private choice of those to measure, or to measure better (`choose_pairs`); a Gaussian for all two-way
+    tables (`release_pairs`). The plan comes from public facts, the coarse bins from the released one-way tables, the
+    fit from released tables: none of them sees a row.
     """
     from understudy.synthesizers.mixture.fit import fit_mixture
     from understudy.synthesizers.mixture.targets import make_targets
@@ -42,13 +42,15 @@ def train(
     progress("counting columns", 0.0)
     one_way = release_columns(table, schema, noise_multiplier=plan.one_way_multiplier, streams=streams, ledger=ledger)
     coarse = _cut(plan, schema, one_way)
-    pairs = list(plan.always)
+    chosen: list[Pair] = []
     if plan.chosen_pairs:
         progress("choosing pairs", 0.0, _spent(ledger))
-        pairs += choose_pairs(table, one_way, coarse, plan, streams=streams, ledger=ledger)
+        chosen = choose_pairs(table, one_way, coarse, plan, streams=streams, ledger=ledger)
     progress("counting pairs", 0.0, _spent(ledger))
-    tables = release_pairs(table, one_way, coarse, pairs, plan, streams=streams, ledger=ledger)
-    noise = [plan.pair_noise / plan.weight(pair) for pair in pairs]
+    pairs = [*plan.always, *([] if plan.doubled else chosen)]
+    weights = [plan.weight(pair, chosen) for pair in pairs]
+    tables = release_pairs(table, one_way, coarse, pairs, weights, plan, streams=streams, ledger=ledger)
+    noise = [plan.pair_noise / weight for weight in weights]
     targets = make_targets(schema, one_way, coarse, pairs, tables, noise)
     fitted = fit_mixture(
         targets,

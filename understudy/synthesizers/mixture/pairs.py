@@ -82,18 +82,25 @@ def check_pairs(plan: Plan) -> None:
 
 
 def release_pairs(
-    table: Table, one_way: OneWay, coarse: Coarse, pairs: list[Pair], plan: Plan, *, streams: Streams, ledger: Ledger
+    table: Table,
+    one_way: OneWay,
+    coarse: Coarse,
+    pairs: list[Pair],
+    weights: list[int],
+    plan: Plan,
+    *,
+    streams: Streams,
+    ledger: Ledger,
 ) -> list[np.ndarray]:
     """All two-way tables in one Gaussian release.
 
     Guarantee: tables are multiplied by public whole weights before, and divided after. One row adds the weight to one
     cell of each table (splitting by the label only says which cell), so adding or removing it moves the stacked counts
-    by exactly the root of the sum of squared weights in L2. Which tables and which cells there are is public or was
-    released before.
+    by exactly the root of the sum of squared weights in L2. Which tables and which cells there are, and which weights
+    they have, is public or was released before.
     """
     if not pairs:
         return []
-    weights = [plan.weight(pair) for pair in pairs]
     exact = count_pairs(table, one_way, coarse, pairs)
     stacked = gaussian(
         np.concatenate([weight * count.ravel() for weight, count in zip(weights, exact, strict=True)]),
@@ -112,8 +119,9 @@ def choose_pairs(
 ) -> list[Pair]:
     """Picks, one by one and privately, the pairs that are furthest from independent.
 
-    The score of a pair is half the L1 distance between its table and the product of the released one-way tables, less
-    the error that noise would bring to a table of its size (public).
+    The score of a pair is half the L1 distance between its table and the product of the released one-way tables. Where
+    chosen pairs alone are measured, the error that noise would bring to a table of its size (public) is taken off: a
+    pair whose table drowns is not worth its place.
 
     Guarantee: a row moves one cell by 1 and the product not at all, so a score moves by at most 1/2, up or down: each
     round is an exponential mechanism with that sensitivity, charged as bounded range. Rounds pick without replacement
@@ -123,19 +131,18 @@ def choose_pairs(
     row moves a score by at most 1/2 or not at all, so the charged curves bound the picks together with the coins, and
     the picks alone reveal no more.
     """
-    columns, always = plan.columns, set(plan.always)
-    candidates = [(a, b) for i, a in enumerate(columns) for b in columns[i + 1 :] if (a, b) not in always]
+    candidates = plan.candidates
     rate = min(1.0, MOST_LOOKS / (plan.rows * len(candidates)))
     keep = streams.sampling if rate < 1 else None
     epsilon = plan.selection_epsilon
     rounds = ledger.prepay(BoundedRange(epsilon), plan.chosen_pairs, "choice of pairs of columns")
     exact = count_pairs(table, one_way, coarse, candidates, keep, rate)
-    shares = {name: _coarse_counts(one_way, coarse, name) / one_way.total for name in columns}
+    shares = {name: _coarse_counts(one_way, coarse, name) / one_way.total for name in plan.columns}
     scores = np.empty(len(candidates))
     for number, ((first, second), count) in enumerate(zip(candidates, exact, strict=True)):
         expected = _on_grid(one_way.total * rate * np.outer(shares[first], shares[second]))
-        noise_error = _on_grid(math.sqrt(2 / math.pi) * plan.pair_noise * rate * count.size / 2)
-        scores[number] = np.abs(count.sum(axis=0) - expected).sum() / 2 - noise_error
+        error = 0.0 if plan.doubled else _on_grid(math.sqrt(2 / math.pi) * plan.pair_noise * rate * count.size / 2)
+        scores[number] = np.abs(count.sum(axis=0) - expected).sum() / 2 - error
     picked: list[Pair] = []
     left = np.arange(len(candidates))
     for _ in range(plan.chosen_pairs):

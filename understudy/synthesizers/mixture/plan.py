@@ -1,9 +1,10 @@
 """Everything that is decided before a row is read: from the schema, the declared rows and the budget alone."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import combinations
 
 from understudy.errors import OptionError
 from understudy.privacy import BoundedRange, Budget, Event, Gaussian, SelfComposed, noise_multiplier
@@ -17,11 +18,9 @@ MOST_LABEL_CLASSES = 10  # a label with more classes is a column like any other
 FEWEST_BINS, MOST_BINS = 4, 32
 # Bins of a numeric column: BINS_FACTOR times the cube root of rows over noise (the balance of detail against noise).
 BINS_FACTOR = 1.7
-# Rows over the noise of a cell, were the whole budget spent on all pairs: below this they are too noisy, and fewer are
-# chosen.
+# Rows over the noise of a cell, were the whole budget spent on all pairs: below this they are too noisy, fewer are
+# chosen, and they are not split by the label.
 WORTH_MEASURING = 40
-# Below this, splitting tables by the label thins them out for too little gain.
-WORTH_SPLITTING = 60
 # What columns alone are worth: a share of the budget that falls with the rows over the noise of a cell. It is
 # ONE_WAY_MOST where pairs drown (columns are most of what can be kept there), ONE_WAY_LEAST where both are clear.
 ONE_WAY_MOST, ONE_WAY_LEAST = 0.45, 0.2
@@ -29,6 +28,13 @@ ONE_WAY_PER_DECADE = 0.06
 # Tables of pairs with a label that they are not split by are counted with this weight, the others with 1: predictions
 # live on them, and they are few.
 LABEL_WEIGHT = 2
+FEW_PAIRS = 10  # up to here all are measured alike
+# Where all pairs are measured, one in so many is chosen privately, as one of those that depend most on each other, and
+# counted with this weight.
+PAIRS_PER_CHOSEN = 3
+CHOSEN_WEIGHT = 2
+# The share for choosing: a wrong choice costs a table where few are measured, and a better one where all are.
+SHARE_FOR_CHOOSING, SHARE_FOR_DOUBLING = 0.05, 0.02
 # Above this many rows over the noise of a cell, more components find more to learn.
 CLEAR = 1000
 MOST_PAIRS_PER_COLUMN = 4
@@ -44,7 +50,7 @@ class Config:
     """Public settings. The defaults need no tuning.
 
     one_way_share: share of the budget (of 1/z^2) for the fine one-way tables; None follows a public rule.
-    selection_share: share for choosing pairs, where the plan chooses.
+    selection_share: share for choosing pairs, where there are more than a few; None follows a public rule.
     components: product distributions of one fit; None follows a public rule.
     fits: fits from different starts, which are averaged; None follows a public rule.
     bins: most coarse bins of a numeric column; None follows a public rule.
@@ -53,7 +59,7 @@ class Config:
     """
 
     one_way_share: float | None = None
-    selection_share: float = 0.05
+    selection_share: float | None = None
     components: int | None = None
     fits: int | None = None
     bins: int | None = None
@@ -63,9 +69,7 @@ class Config:
     def __post_init__(self) -> None:
         for name in ("one_way_share", "selection_share"):
             value = getattr(self, name)
-            if name == "one_way_share" and value is None:
-                continue
-            if not isinstance(value, float) or not 0 < value < 0.5:
+            if value is not None and (not isinstance(value, float) or not 0 < value < 0.5):
                 raise OptionError(f"{name} must be a number between 0 and 0.5, got {value!r}")
         for name, least, optional in (
             ("components", 1, True),
@@ -90,7 +94,8 @@ class Plan:
     label: str | None  # the label that tables are split by
     weighted: str | None  # the label that they are not split by: its pairs are counted with LABEL_WEIGHT
     always: tuple[tuple[str, str], ...]  # pairs that are measured without choosing
-    chosen_pairs: int  # pairs that are chosen privately besides
+    chosen_pairs: int  # pairs that are chosen privately
+    doubled: bool  # chosen among those that are always measured, to be counted with CHOSEN_WEIGHT; or else besides them
     one_way_multiplier: float
     pair_multiplier: float
     selection_epsilon: float  # of one round of choosing; 0 where nothing is chosen
@@ -102,7 +107,15 @@ class Plan:
 
     @property
     def pairs(self) -> int:
-        return len(self.always) + self.chosen_pairs
+        return len(self.always) + (0 if self.doubled else self.chosen_pairs)
+
+    @property
+    def candidates(self) -> list[tuple[str, str]]:
+        """The pairs to choose from; those with a label that tables are not split by have their weight already."""
+        if self.doubled:
+            return [pair for pair in self.always if self.weighted not in pair]
+        always = set(self.always)
+        return [pair for pair in combinations(self.columns, 2) if pair not in always]
 
     @property
     def pair_noise(self) -> float:
@@ -112,19 +125,21 @@ class Plan:
     @cached_property
     def pair_sensitivity(self) -> float:
         """How far a row moves all two-way tables together, in L2: by its weight in each."""
-        return _sensitivity(self.always, self.chosen_pairs, self.weighted)
+        return _sensitivity(self.always, self.chosen_pairs, weighted=self.weighted, doubled=self.doubled)
 
-    def weight(self, pair: tuple[str, ...]) -> int:
-        return _weight(pair, self.weighted)
+    def weight(self, pair: tuple[str, ...], chosen: Collection[tuple[str, ...]] = ()) -> int:
+        """What a pair is counted with, once `chosen` are known."""
+        return CHOSEN_WEIGHT if self.doubled and pair in chosen else _weight(pair, self.weighted)
 
 
 def _weight(pair: tuple[str, ...], weighted: str | None) -> int:
     return LABEL_WEIGHT if weighted in pair else 1
 
 
-def _sensitivity(always: Sequence[tuple[str, ...]], chosen: int, weighted: str | None) -> float:
-    """Chosen pairs have weight 1: those with the label are never left to choose from."""
-    return math.sqrt(sum(_weight(pair, weighted) ** 2 for pair in always) + chosen)
+def _sensitivity(always: Sequence[tuple[str, ...]], chosen: int, *, weighted: str | None, doubled: bool) -> float:
+    """The same whichever pairs are chosen: they have weight 1, or would have it, as they never hold `weighted`."""
+    each = CHOSEN_WEIGHT**2 - 1 if doubled else 1
+    return math.sqrt(sum(_weight(pair, weighted) ** 2 for pair in always) + each * chosen)
 
 
 def make_plan(config: Config, schema: Schema, budget: Budget) -> Plan:
@@ -133,28 +148,36 @@ def make_plan(config: Config, schema: Schema, budget: Budget) -> Plan:
     z = noise_multiplier(budget)
     label, classes = _split_label(config, schema)
     columns, every = _all_pairs(schema, without=label)
-    if label is not None and z * math.sqrt(len(every)) > rows / WORTH_SPLITTING:
+    if label is not None and z * math.sqrt(len(every)) > rows / WORTH_MEASURING:
         label, classes = None, 1
         columns, every = _all_pairs(schema, without=None)
     noise = z * math.sqrt(len(every))
     one_way_share = config.one_way_share or _one_way_share(rows, noise)
     shares = [one_way_share, 1 - one_way_share]
     pair_z = z / math.sqrt(shares[1])
-    always, chosen, selection_epsilon = every, 0, 0.0
-    if len(every) > 10 and noise > rows / WORTH_MEASURING:
-        # Too noisy to measure everything: whatever touches the label, and a private choice of the rest.
-        always = [pair for pair in every if schema.label in pair]
-        shares = [one_way_share, 1 - one_way_share - config.selection_share]
-        affordable = int(shares[1] * (rows / WORTH_MEASURING / z) ** 2) - len(always)
-        least = max(min(len(columns), MANY_COLUMNS), len(columns) // 2)
-        chosen = min(max(affordable, least), MOST_PAIRS_PER_COLUMN * len(columns), len(every) - len(always))
-        z = _calibrated(reach_of(fine_cells(schema)), rows, tuple(shares), config.selection_share, chosen, budget)
-        pair_z, selection_epsilon = z / math.sqrt(shares[1]), _round_epsilon(z, config.selection_share, chosen)
+    always, chosen, doubled, selection_epsilon = every, 0, False, 0.0
+    if len(every) > FEW_PAIRS and z > 0:
+        with_label = [pair for pair in every if schema.label in pair]
+        most = min(MOST_PAIRS_PER_COLUMN * len(columns), len(every) - len(with_label))
+        doubled = noise <= rows / WORTH_MEASURING
+        selection_share = config.selection_share or (SHARE_FOR_DOUBLING if doubled else SHARE_FOR_CHOOSING)
+        shares = [one_way_share, 1 - one_way_share - selection_share]
+        if doubled:
+            chosen = min((len(every) - len(with_label)) // PAIRS_PER_CHOSEN, most)
+        else:
+            # Too noisy to measure everything: whatever touches the label, and a private choice of the rest.
+            always = with_label
+            affordable = int(shares[1] * (rows / WORTH_MEASURING / z) ** 2) - len(always)
+            least = max(min(len(columns), MANY_COLUMNS), len(columns) // 2)
+            chosen = min(max(affordable, least), most)
+        z = _calibrated(reach_of(fine_cells(schema)), rows, tuple(shares), selection_share, chosen, budget)
+        pair_z, selection_epsilon = z / math.sqrt(shares[1]), _round_epsilon(z, selection_share, chosen)
     if not always and not chosen:
         shares = [1.0, 0.0]  # a single column: the one-way table takes it all
     weighted = schema.label if label is None and len(columns) > 2 else None
-    noise = pair_z * _sensitivity(always, chosen, weighted)
-    bins, most_codes = _within_limits(schema, columns, config.bins or _bins(rows, noise), len(always) + chosen, classes)
+    noise = pair_z * _sensitivity(always, chosen, weighted=weighted, doubled=doubled)
+    pairs = len(always) + (0 if doubled else chosen)
+    bins, most_codes = _within_limits(schema, columns, config.bins or _bins(rows, noise), pairs, classes)
     codes = sum(_codes(schema.modelled[name], bins, most_codes) for name in columns)
     components = config.components or _components(rows, noise, codes)
     return Plan(
@@ -164,6 +187,7 @@ def make_plan(config: Config, schema: Schema, budget: Budget) -> Plan:
         weighted=weighted,
         always=tuple(always),
         chosen_pairs=chosen,
+        doubled=doubled,
         one_way_multiplier=z / math.sqrt(shares[0]),
         pair_multiplier=pair_z,
         selection_epsilon=selection_epsilon,
