@@ -65,17 +65,16 @@ def all_pairs(coarse: Coarse) -> list[tuple[str, str]]:
     return [(a, b) for i, a in enumerate(names) for b in names[i + 1 :]]
 
 
-def pair_weight(pair: tuple[str, str], *, split: bool) -> int:
-    """Pairs with a label that tables are not split by count double."""
-    return 2 if not split and "sick" in pair else 1
+def pair_weights(pairs: list[tuple[str, str]], *, split: bool, chosen: int) -> list[int]:
+    """Pairs with a label that tables are not split by count double, and so do the first `chosen`."""
+    return [2 if number < chosen or (not split and "sick" in pair) else 1 for number, pair in enumerate(pairs)]
 
 
 def pair_release(one_way: OneWay, schema: Schema, *, split: bool, chosen: int = 0) -> Release:
-    """The first `chosen` pairs count double."""
     coarse = coarse_of(one_way, schema, split=split)
     plan = SimpleNamespace(pair_multiplier=MULTIPLIER)
     pairs = all_pairs(coarse)
-    weights = [2 if number < chosen else pair_weight(pair, split=split) for number, pair in enumerate(pairs)]
+    weights = pair_weights(pairs, split=split, chosen=chosen)
 
     def run(module: ModuleType, table: Table, streams: Streams | None, ledger: Ledger | None) -> list[np.ndarray]:
         return module.release_pairs(table, one_way, coarse, pairs, weights, plan, streams=streams, ledger=ledger)
@@ -91,7 +90,7 @@ def case(request: pytest.FixtureRequest, one_way: OneWay, tiny_schema: Schema) -
     split, chosen = request.param != "pairs", int(request.param == "pairs with a chosen one")
     run = pair_release(one_way, tiny_schema, split=split, chosen=chosen)
     moved = {"pairs": 3 + 3 * 4, "pairs split by label": 3, "pairs with a chosen one": 4 + 2}[request.param]
-    return SimpleNamespace(name=request.param, module=pairs_module, run=run, moved=math.sqrt(moved))
+    return SimpleNamespace(name=request.param, module=pairs_module, run=run, moved=math.sqrt(moved), chosen=chosen)
 
 
 # --- checks ---
@@ -235,12 +234,14 @@ def test_counts_are_those_of_the_rows(case, every_row, copy_of, tiny_schema, one
         return
     coarse = coarse_of(one_way, tiny_schema, split=case.name != "pairs")
     expected = []
-    for first, second in all_pairs(coarse):
+    pairs = all_pairs(coarse)
+    weights = pair_weights(pairs, split=coarse.label is not None, chosen=case.chosen)
+    for (first, second), weight in zip(pairs, weights, strict=True):
         table = np.zeros(coarse.shape((first, second)), dtype=int)
         for row in range(every_row.rows):
             label = cells["sick"][row] if coarse.label else 0
             table[label, coarse.groups[first][cells[first][row]], coarse.groups[second][cells[second][row]]] += 1
-        expected.append(pair_weight((first, second), split=coarse.label is not None) * table.ravel())
+        expected.append(weight * table.ravel())
     assert values.tolist() == np.concatenate(expected).tolist()
 
 
