@@ -51,10 +51,19 @@ class Fitted:
 
 
 def fit_mixture(
-    targets: Targets, *, components: int, fits: int, steps: int, seed: int, progress: Progress, note: str
+    targets: Targets,
+    *,
+    components: int,
+    fits: int,
+    steps: int,
+    seed: int,
+    progress: Progress,
+    note: str,
+    noisy: bool = True,
 ) -> Fitted:
     """Several fits from different starts, their components side by side: a mixture of mixtures is a mixture.
 
+    noisy: steps in proportion to gradients, which learn what stands out of noise first.
     What the fits agree on comes from the tables; where they differ, noise and luck were fitted, and that averages out.
     """
     found = []
@@ -63,13 +72,25 @@ def fit_mixture(
         def part(stage: str, done: float, note: str, number: int = number) -> None:
             progress(stage, (number + done) / fits, note)
 
-        found.append(_fit(targets, components=components, steps=steps, seed=seed + number, progress=part, note=note))
+        found.append(
+            _fit(
+                targets,
+                noisy=noisy,
+                components=components,
+                steps=steps,
+                seed=seed + number,
+                progress=part,
+                note=note,
+            )
+        )
     weights = np.concatenate([fitted.weights for fitted in found], axis=1) / fits
     probabilities = np.concatenate([fitted.probabilities for fitted in found], axis=1)
     return Fitted(weights, probabilities, sum(fitted.steps for fitted in found))
 
 
-def _fit(targets: Targets, *, components: int, steps: int, seed: int, progress: Progress, note: str) -> Fitted:
+def _fit(
+    targets: Targets, *, noisy: bool, components: int, steps: int, seed: int, progress: Progress, note: str
+) -> Fitted:
     """Minimises the squared error over the variance of all cells until it is what the noise alone would leave."""
     classes = len(targets.class_shares)
     each = max(-(-components // classes), 2)
@@ -80,14 +101,13 @@ def _fit(targets: Targets, *, components: int, steps: int, seed: int, progress: 
     )
     measured = max(np.count_nonzero(targets.pair_weights) / 2, 1.0)
     params = _start(targets, each, seed)
-    schedule = optax.cosine_decay_schedule(LEARNING_RATE, steps, alpha=0.05)
-    optimiser = shared_scale(schedule)
-    state = optimiser.init(params)
+    optimiser = _Optimiser(noisy, steps)
+    state = optimiser.transformation.init(params)
     done, before = 0, np.inf
     progress("fitting", 0.0, note)
     while done < steps:
         length = min(STEPS_PER_CHUNK, steps - done)
-        params, state, loss = _chunk(params, state, columns, data, optimiser=_Hashed(steps, optimiser), length=length)
+        params, state, loss = _chunk(params, state, columns, data, optimiser=optimiser, length=length)
         done += length
         error = float(loss) / measured
         if not np.isfinite(error):
@@ -117,27 +137,28 @@ def _start(targets: Targets, each: int, seed: int) -> dict[str, jax.Array]:
     }
 
 
-class _Hashed:
-    """An optimiser that compiles once for each number of steps, not once for each call."""
+@dataclass(frozen=True)
+class _Optimiser:
+    """Compiles once for each kind and number of steps, not once for each call."""
 
-    def __init__(self, steps: int, optimiser: Any) -> None:
-        self.steps, self.optimiser = steps, optimiser
+    noisy: bool
+    steps: int
 
-    def __hash__(self) -> int:
-        return hash(self.steps)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Hashed) and self.steps == other.steps
+    @property
+    def transformation(self) -> optax.GradientTransformation:
+        """Where there is hardly any noise, Adam finds the more even of the mixtures that have the same pairs."""
+        schedule = optax.cosine_decay_schedule(LEARNING_RATE, self.steps, alpha=0.05)
+        return shared_scale(schedule) if self.noisy else optax.adam(schedule, b2=0.99)
 
 
 @partial(jax.jit, static_argnames=("optimiser", "length"), donate_argnums=(0, 1))
 def _chunk(
-    params: Any, state: Any, columns: jax.Array, data: Any, *, optimiser: _Hashed, length: int
+    params: Any, state: Any, columns: jax.Array, data: Any, *, optimiser: _Optimiser, length: int
 ) -> tuple[Any, Any, jax.Array]:
     def step(carry: tuple[Any, Any], _: None) -> tuple[tuple[Any, Any], jax.Array]:
         params, state = carry
         loss, gradient = jax.value_and_grad(_loss)(params, columns, *data)
-        updates, state = optimiser.optimiser.update(gradient, state, params)
+        updates, state = optimiser.transformation.update(gradient, state, params)
         return (optax.apply_updates(params, updates), state), loss
 
     # A column's logits may drift together, which changes nothing but the room that floats have: pull them back.

@@ -54,6 +54,7 @@ def train(
     targets = make_targets(schema, one_way, coarse, pairs, tables, noise)
     fitted = fit_mixture(
         targets,
+        noisy=plan.noisy,
         components=plan.components,
         fits=plan.fits,
         steps=config.steps,

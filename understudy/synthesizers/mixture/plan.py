@@ -37,6 +37,7 @@ CHOSEN_WEIGHT = 2
 SHARE_FOR_CHOOSING, SHARE_FOR_DOUBLING = 0.05, 0.02
 # Above this many rows over the noise of a cell, more components find more to learn.
 CLEAR = 1000
+VERY_CLEAR = 5000  # above this, noise is no concern of the fit
 MOST_PAIRS_PER_COLUMN = 4
 MANY_COLUMNS = 64  # up to here at least one pair a column is chosen, beyond it one for two: each choice takes time
 MOST_CODES = 64  # coarse codes of a categorical column
@@ -121,6 +122,11 @@ class Plan:
     def pair_noise(self) -> float:
         """Standard deviation of a cell of a two-way table that is counted with weight 1."""
         return self.pair_multiplier * self.pair_sensitivity
+
+    @property
+    def noisy(self) -> bool:
+        """Whether the fit should keep noise out."""
+        return self.rows < VERY_CLEAR * self.pair_noise
 
     @cached_property
     def pair_sensitivity(self) -> float:
