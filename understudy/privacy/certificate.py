@@ -152,7 +152,13 @@ class Certificate:
             claimed, recomputed = getattr(self, name), getattr(found, name)
             # Saying nothing under one accountant is no false claim; a number that cannot be had again is.
             ok = claimed is None or (recomputed is not None and _at_most(recomputed, claimed))
-            findings.append(Finding(ok, name, f"stated {_show(claimed)}, recomputed {_show(recomputed)}"))
+            silent = claimed is None and recomputed is None
+            told = (
+                "has no formula for these uses"
+                if silent
+                else f"stated {_show(claimed)}, recomputed {_show(recomputed)}"
+            )
+            findings.append(Finding(ok, name, told))
         return findings
 
     def _check_release(self) -> list[Finding]:
