@@ -37,7 +37,7 @@ CHOSEN_WEIGHT = 2
 SHARE_FOR_CHOOSING, SHARE_FOR_DOUBLING = 0.05, 0.02
 # Above this many rows over the noise of a cell, more components find more to learn.
 CLEAR = 1000
-VERY_CLEAR = 5000  # above this, noise is no concern of the fit
+VERY_CLEAR = 2000  # above this, noise is no concern of the fit
 MOST_PAIRS_PER_COLUMN = 4
 MANY_COLUMNS = 64  # up to here at least one pair a column is chosen, beyond it one for two: each choice takes time
 MOST_CODES = 64  # coarse codes of a categorical column
