@@ -7,7 +7,7 @@ import pytest
 
 from understudy.errors import OptionError
 from understudy.privacy import Budget
-from understudy.schema import Schema
+from understudy.schema import Boolean, Schema
 from understudy.synthesizers.mixture.coarse import coarse_groups
 from understudy.synthesizers.mixture.estimate import coarse_codes, epsilon_for_error, estimate, noise_tvd
 from understudy.synthesizers.mixture.plan import Config, make_plan
@@ -127,3 +127,15 @@ def test_epsilon_for_an_error_with_bins_that_jump() -> None:
 def test_errors_out_of_reach_are_refused(wanted: float) -> None:
     with pytest.raises(OptionError, match="error"):
         epsilon_for_error(lambda e: planned(e, bins=10)[1], wanted)
+
+
+def test_pairs_that_will_be_counted_double_lower_the_expected_distance() -> None:
+    """A third of 28 equal tables has half the noise: the mean is what 28 - 9/2 tables of the full noise would have."""
+    schema = Schema(rows=10**6, columns={f"c{number}": Boolean() for number in range(8)})
+    plan = make_plan(Config(), schema, Budget(1.0, 1e-6))
+    found = estimate(plan, Config(), schema)
+    assert (plan.doubled, plan.chosen_pairs, len(found.two_way)) == (True, 9, 28)
+    assert found.chosen is not None
+    assert found.chosen.noise == pytest.approx(plan.pair_noise / 2)
+    assert found.two_way_tvd == pytest.approx(found.two_way[0].tvd * (28 - 9 / 2) / 28)
+    assert found.cells == sum(table.cells for table in found.one_way + found.two_way)

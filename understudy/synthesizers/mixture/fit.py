@@ -64,6 +64,7 @@ def fit_mixture(
     """Several fits from different starts, their components side by side: a mixture of mixtures is a mixture.
 
     noisy: steps in proportion to gradients, which learn what stands out of noise first.
+
     What the fits agree on comes from the tables; where they differ, noise and luck were fitted, and that averages out.
     """
     found = []

@@ -48,7 +48,8 @@ def train(
         chosen = choose_pairs(table, one_way, coarse, plan, streams=streams, ledger=ledger)
     progress("counting pairs", 0.0, _spent(ledger))
     pairs = [*plan.always, *([] if plan.doubled else chosen)]
-    weights = [plan.weight(pair, chosen) for pair in pairs]
+    picked = set(chosen)
+    weights = [plan.weight(pair, picked) for pair in pairs]
     tables = release_pairs(table, one_way, coarse, pairs, weights, plan, streams=streams, ledger=ledger)
     noise = [plan.pair_noise / weight for weight in weights]
     targets = make_targets(schema, one_way, coarse, pairs, tables, noise)
