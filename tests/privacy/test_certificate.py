@@ -45,6 +45,9 @@ def test_a_true_certificate_holds():
     assert certificate.holds(arrays=ARRAYS, schema_digest=SCHEMA, release=True)
     assert certificate.epsilon == min(certificate.rdp, certificate.pld)
     assert certificate.analytic is None
+    told = {finding.what: finding for finding in certificate.check()}
+    assert told["analytic"].ok
+    assert told["analytic"].detail == "has no formula for these uses"
     assert set(certificate.versions) == {"understudy", "dp-accounting", "python", "numpy"}
 
 
