@@ -139,7 +139,7 @@ def test_settings_reach_the_method(run: Run, here: SimpleNamespace) -> None:
         ("one_way_share=much", "a number"),
         ("steps=2.5", "a whole number"),
         ("split_label=7", "true or false"),
-        ("one_way_share=0.9", "between 0 and 0.5"),
+        ("one_way_share=0.9", "between 0 and 0.6"),
         ("one_way_shre=0.2", "one_way_share"),
         ("steps", "OPTION=VALUE"),
     ):

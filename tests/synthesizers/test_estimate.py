@@ -53,10 +53,13 @@ def test_noise_and_pairs_are_the_plans() -> None:
     assert zoom.columns  # a part of the budget goes to common values
     noise = one_way_noise(cells, zoom.one_way_multiplier)
     assert {table.columns[0]: table.noise for table in found.one_way} == {n: rungs[0] for n, rungs in noise.items()}
-    assert {table.noise for table in found.two_way} == {plan.pair_noise}
+    for table in found.two_way:
+        # Of a table's noise, the part in its interactions is left.
+        free = math.prod(1 - 1 / coarse_codes(SCHEMA.columns[name], plan) for name in table.columns)
+        assert table.noise == pytest.approx(plan.pair_noise * math.sqrt(free))
     assert [table.columns for table in found.two_way] == list(plan.always)
     assert found.cells == sum(table.cells for table in found.one_way + found.two_way)
-    assert found.two_way[0].error == pytest.approx(plan.pair_noise * math.sqrt(2 / math.pi))
+    assert found.two_way[0].error == pytest.approx(found.two_way[0].noise * math.sqrt(2 / math.pi))
 
 
 def test_cells_are_those_that_are_counted() -> None:
@@ -136,6 +139,6 @@ def test_pairs_that_will_be_counted_double_lower_the_expected_distance() -> None
     found = estimate(plan, Config(), schema)
     assert (plan.doubled, plan.chosen_pairs, len(found.two_way)) == (True, 9, 28)
     assert found.chosen is not None
-    assert found.chosen.noise == pytest.approx(plan.pair_noise / 2)
+    assert found.chosen.noise == pytest.approx(plan.pair_noise / 2 / 2)  # half by its weight, half by its two codes
     assert found.two_way_tvd == pytest.approx(found.two_way[0].tvd * (28 - 9 / 2) / 28)
     assert found.cells == sum(table.cells for table in found.one_way + found.two_way)

@@ -6,7 +6,7 @@ import pytest
 from understudy.progress import silent
 from understudy.schema import Boolean, Integer, Schema
 from understudy.synthesizers.mixture.fit import Fitted, Targets, fit_mixture
-from understudy.synthesizers.mixture.pairs import Coarse
+from understudy.synthesizers.mixture.pairs import Coarse, Interactions, deviations, interactions
 from understudy.synthesizers.mixture.targets import make_targets
 from understudy.synthesizers.one_way import OneWay, fine_cells
 
@@ -46,9 +46,22 @@ COARSE = Coarse({name: np.arange(size) for name, size in SIZES.items()}, "y", 2)
 MEASURED = [("a", "b"), ("b", "c")]
 
 
+def released(truth: np.ndarray, noise: float) -> Interactions:
+    """As a release would have them, but without noise."""
+    axes = {"a": (2, 3), "b": (1, 3), "c": (1, 2)}
+    margins = {name: deviations(TOTAL * truth.sum(axis=over)) for name, over in axes.items()}
+    tables = [interactions(table) for table in tables_of(truth, MEASURED)]
+    return Interactions(tables, [noise] * len(tables), margins, noise)
+
+
 @pytest.fixture(scope="module")
 def targets(truth: np.ndarray, one_way: OneWay) -> Targets:
-    return make_targets(SCHEMA, one_way, COARSE, MEASURED, tables_of(truth, MEASURED), [0.1] * len(MEASURED))
+    return make_targets(SCHEMA, one_way, COARSE, MEASURED, released(truth, 0.1))
+
+
+@pytest.fixture(scope="module")
+def clear_targets(truth: np.ndarray, one_way: OneWay) -> Targets:
+    return make_targets(SCHEMA, one_way, COARSE, MEASURED, released(truth, 0.1), clear=True)
 
 
 @pytest.fixture(scope="module")
@@ -63,8 +76,13 @@ def two_way(fitted: Fitted, first: slice, second: slice) -> np.ndarray:
 
 def test_tables_lie_where_their_columns_are(targets: Targets, truth: np.ndarray):
     assert targets.sizes == (3, 2, 4)
-    np.testing.assert_allclose(targets.pairs[:, 0:3, 3:5], tables_of(truth, [("a", "b")])[0], rtol=1e-5)
-    np.testing.assert_allclose(targets.pairs[:, 3:5, 5:9], tables_of(truth, [("b", "c")])[0], rtol=1e-5)
+    first, second = released(truth, 0.1).pairs
+    np.testing.assert_allclose(targets.pairs[:, 0:3, 3:5], first, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(targets.pairs[:, 3:5, 5:9], second, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(targets.margins[:, 0:3], released(truth, 0.1).margins["a"], rtol=1e-4, atol=1e-4)
+    # Independent numbers: in each of two classes, of two tables and three columns.
+    assert targets.freedom == 2 * (2 * 1 + 1 * 3) + 2 * (2 + 1 + 3)
+    assert targets.empty_weights is None
     np.testing.assert_array_equal(targets.pairs, targets.pairs.transpose(0, 2, 1))
     assert not targets.pair_weights[:, 0:3, 5:9].any()  # not measured
     assert not targets.pair_weights[:, 0:3, 0:3].any()  # a column with itself
@@ -72,7 +90,32 @@ def test_tables_lie_where_their_columns_are(targets: Targets, truth: np.ndarray)
     assert targets.class_shares.sum() == pytest.approx(1)
 
 
-def test_measured_tables_are_met(fitted: Fitted, truth: np.ndarray):
+def test_noise_in_the_means_of_tables_is_taken_out(truth: np.ndarray, one_way: OneWay, targets: Targets):
+    """Nothing was measured there, so that whatever is there is noise."""
+    found = released(truth, 0.1)
+    rng = np.random.default_rng(1)
+    for table in found.pairs:
+        table += rng.normal(0, 50, (*table.shape[:2], 1)) + rng.normal(0, 50, (len(table), 1, table.shape[2]))
+    for table in found.margins.values():
+        table += rng.normal(0, 50, (len(table), 1))
+    shaken = make_targets(SCHEMA, one_way, COARSE, MEASURED, found)
+    np.testing.assert_allclose(shaken.pairs, targets.pairs, atol=1e-3)
+    np.testing.assert_allclose(shaken.margins, targets.margins, atol=1e-3)
+
+
+def test_where_all_is_clear_tables_are_counts_again(clear_targets: Targets, truth: np.ndarray, one_way: OneWay):
+    first, second = tables_of(truth, MEASURED)
+    np.testing.assert_allclose(clear_targets.pairs[:, 0:3, 3:5], first, rtol=1e-4, atol=1e-3)
+    np.testing.assert_allclose(clear_targets.pairs[:, 3:5, 5:9], second, rtol=1e-4, atol=1e-3)
+    np.testing.assert_allclose(clear_targets.margins.sum(axis=0)[3:5], one_way.counts["b"], rtol=1e-4)
+    assert not clear_targets.even.any()
+
+
+@pytest.mark.parametrize("form", ["targets", "clear_targets"])
+def test_measured_tables_are_met(form: str, truth: np.ndarray, request: pytest.FixtureRequest):
+    """Of counts in all, 1,000, every cell is within six, by either form."""
+    given = request.getfixturevalue(form)
+    fitted = fit_mixture(given, components=8, fits=1, steps=1000, seed=0, progress=silent, note="")
     for (first, second), table in zip(
         ((slice(0, 3), slice(3, 5)), (slice(3, 5), slice(5, 9))), tables_of(truth, MEASURED), strict=True
     ):
@@ -128,12 +171,11 @@ rules:
     cells = fine_cells(schema)
     one_way = OneWay(cells, {name: np.full(6, 200.0) for name in cells}, 1200.0, dict.fromkeys(cells, (60.0,)))
     coarse = Coarse({name: np.array([0, 0, 1, 1, 2, 2]) for name in cells}, None, 1)
-    even = [np.full((1, 3, 3), 400 / 3)]
-    targets = make_targets(schema, one_way, coarse, [("low", "high")], even, [60.0])
+    even = Interactions([np.zeros((1, 3, 3))], [60.0], {name: np.zeros((1, 3)) for name in cells}, 60.0)
+    targets = make_targets(schema, one_way, coarse, [("low", "high")], even)
     below = np.tril(np.ones((3, 3), dtype=bool), -1)  # low in a later bin than high: impossible in all its cells
-    assert (targets.pairs[0, :3, 3:][below] == 0).all()
-    assert (targets.pairs[0, 3:, :3][below.T] == 0).all()
-    assert (targets.pairs[0, :3, 3:][~below] > 0).all()
+    np.testing.assert_array_equal(targets.empty_weights[:3, 3:] > 0, below)
+    np.testing.assert_array_equal(targets.empty_weights[3:, :3] > 0, below.T)
     fitted = fit_mixture(targets, components=8, fits=1, steps=300, seed=0, progress=silent, note="")
     joint = np.einsum("lk,lkd,lke->de", fitted.weights, fitted.probabilities[..., :3], fitted.probabilities[..., 3:])
     assert joint[below].sum() < 0.03

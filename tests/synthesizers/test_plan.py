@@ -87,7 +87,8 @@ def test_noise_of_a_count_is_that_of_its_release():
     schema = Schema(rows=10**6, label="a", columns={name: Boolean() for name in "abcd"})
     plan = make_plan(Config(), schema, Budget(1.0, 1e-6))
     assert plan.label == "a"
-    assert plan.pair_noise == pytest.approx(plan.pair_multiplier * math.sqrt(3))
+    # A row moves the interactions of two columns of two codes by 1/2, a column by the root of 1/2.
+    assert plan.pair_noise == pytest.approx(plan.pair_multiplier * math.sqrt(3 / 4 + 3 / 2))
 
 
 def test_pairs_with_a_label_that_tables_are_not_split_by_carry_half_the_noise():
@@ -96,7 +97,9 @@ def test_pairs_with_a_label_that_tables_are_not_split_by_carry_half_the_noise():
     assert plan.label is None
     assert plan.weighted == "y"
     assert [plan.weight(pair) for pair in plan.always] == [2, 2, 2, 1, 1, 1]
-    assert plan.pair_noise == pytest.approx(plan.pair_multiplier * math.sqrt(3 * 4 + 3))
+    of_label = 1 - 1 / plan.sizes["y"]
+    moved = 3 * 4 * of_label / 2 + 3 / 4 + of_label + 3 / 2
+    assert plan.pair_noise == pytest.approx(plan.pair_multiplier * math.sqrt(moved))
     unlabelled = make_plan(Config(), Schema(rows=10**6, columns=columns), Budget(1.0, 1e-6))
     assert {unlabelled.weight(pair) for pair in unlabelled.always} == {1}
 
@@ -111,8 +114,8 @@ def test_where_all_pairs_are_measured_a_third_is_counted_double():
     chosen = plan.candidates[::3]
     weights = [plan.weight(pair, chosen) for pair in plan.always]
     assert weights == [2, 1, 1] * 7
-    # Whichever are chosen, a row moves all tables by this much.
-    assert plan.pair_sensitivity == pytest.approx(math.sqrt(sum(weight**2 for weight in weights)))
+    # Whichever are chosen, since all are of one size, a row moves all tables by this much.
+    assert plan.pair_sensitivity == pytest.approx(math.sqrt(sum(weight**2 for weight in weights) / 4 + 7 / 2))
 
 
 def test_pairs_with_a_numeric_label_are_not_left_to_choose_from():
@@ -123,14 +126,18 @@ def test_pairs_with_a_numeric_label_are_not_left_to_choose_from():
     assert plan.chosen_pairs == 5
     assert len(plan.candidates) == 15
     assert not any("y" in pair for pair in plan.candidates)
-    assert plan.pair_sensitivity == pytest.approx(math.sqrt(6 * 4 + 5 * 4 + 10))
+    of_label = 1 - 1 / plan.sizes["y"]
+    free = [of_label, *[1 / 2] * 6]
+    mean = (sum(free) ** 2 - sum(f**2 for f in free)) / (7 * 6)  # of all pairs, as the chosen ones are not known
+    moved = 6 * 4 * of_label / 2 + 15 / 4 + 5 * 3 * mean + sum(free)
+    assert plan.pair_sensitivity == pytest.approx(math.sqrt(moved))
 
 
 def test_few_pairs_are_measured_alike():
     schema = Schema(rows=10**6, columns={f"c{number}": Boolean() for number in range(5)})
     plan = make_plan(Config(), schema, Budget(1.0, 1e-6))
     assert (plan.pairs, plan.chosen_pairs, plan.doubled) == (10, 0, False)
-    assert plan.pair_sensitivity == pytest.approx(math.sqrt(10))
+    assert plan.pair_sensitivity == pytest.approx(math.sqrt(10 / 4 + 5 / 2))
 
 
 def test_columns_get_more_of_the_budget_where_pairs_drown():
@@ -168,7 +175,8 @@ def test_wide_tables_of_few_rows_choose_and_always_measure_the_label():
     "given_options",
     [
         {"one_way_share": 0.0},
-        {"one_way_share": 0.5},
+        {"one_way_share": 0.6},
+        {"selection_share": 0.4},
         {"selection_share": -0.1},
         {"selection_share": math.nan},
         {"components": 0},

@@ -87,10 +87,10 @@ def play_independent(table: Table, streams: Streams) -> float:
 
 def play_mixture(table: Table, streams: Streams) -> float:
     """The best statistic of both releases: the row's cells, each release weighed by its noise."""
-    seen: list[list[np.ndarray]] = []
+    seen: list[pairs_module.Interactions] = []
     release = mixture.release_pairs
 
-    def watched(*args: Any, **options: Any) -> list[np.ndarray]:
+    def watched(*args: Any, **options: Any) -> pairs_module.Interactions:
         seen.append(release(*args, **options))
         return seen[-1]
 
@@ -101,10 +101,12 @@ def play_mixture(table: Table, streams: Streams) -> float:
         mixture.release_pairs = release
     plan = mixture.make_plan()
     fine = sum(counts[0] for counts in released.fine.values())
-    pairs = sum(counts[0, 0, 0] for counts in seen[0])
+    # What the row adds to each is known: (e - 1/4)(e - 1/4), e - 1/4, and so is what of the noise is in its way.
+    pairs = sum(pairs_module.interactions(found)[0, 0, 0] for found in seen[0].pairs)
+    columns = sum(pairs_module.deviations(found)[0, 0] for found in seen[0].margins.values())
     noise = one_way_module.one_way_noise(one_way_module.fine_cells(SCHEMA), plan.one_way_multiplier)
     assert len(set(noise.values())) == 1  # all columns alike: one weight for all
-    return fine / noise["a"][0] ** 2 + pairs / plan.pair_noise**2
+    return fine / noise["a"][0] ** 2 + pairs / seen[0].pair_noise[0] ** 2 + columns / seen[0].margin_noise ** 2
 
 
 def play(game: Callable[[Table, Streams], float], games: int = GAMES) -> tuple[np.ndarray, np.ndarray]:

@@ -67,7 +67,7 @@ CASES = [
 
 @pytest.fixture(params=CASES)
 def case(request: pytest.FixtureRequest, tiny_schema: Schema, every_row: Table) -> SimpleNamespace:
-    """A method and a table, with how far a row moves its one-way and two-way tables, squared, worked out by hand."""
+    """A method and a table; how far a row moves its one-way tables, squared, and the squared weights of its pairs."""
     if request.param == "independent":
         return SimpleNamespace(module=independent, table=every_row, one_way=TINY_MOVED, pairs=0, rounds=0)
     if request.param == "mixture":
@@ -119,11 +119,33 @@ def watch_steps(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return steps
 
 
+def watch_pairs(case: SimpleNamespace, module: ModuleType) -> list[float]:
+    """How far a row moves all that is released of pairs, squared, from the codes, pairs and weights that are used.
+
+    A row's own code is 1, and every code less one part of so many as there are; twice in a pair, once in a column.
+    """
+    moved: list[float] = []
+    release = getattr(module, "release_pairs", None)
+
+    def watched(table: Table, one_way: Any, coarse: Any, pairs: Any, weights: Any, *rest: Any, **options: Any) -> Any:
+        if pairs:
+            assert sum(weight**2 for weight in weights) == case.pairs
+            free = {name: np.var(np.eye(coarse.size(name))[0]) * coarse.size(name) for name in coarse.groups}
+            tables = sum(w**2 * free[a] * free[b] for (a, b), w in zip(pairs, weights, strict=True))
+            moved.append(tables + sum(free[name] for name in {name for pair in pairs for name in pair}))
+        return release(table, one_way, coarse, pairs, weights, *rest, **options)
+
+    if release is not None:
+        module.release_pairs = watched
+    return moved
+
+
 def check_ledger(case: SimpleNamespace, module: ModuleType, logged: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
     """The events, recomputed from the draws themselves and from what one row can do, are the charged ones."""
     streams, ledger, log = logged(BUDGET.epsilon)
     module.Ledger = lambda budget: ledger
     steps = watch_steps(monkeypatch)
+    moved_pairs = watch_pairs(case, module)
     released, _ = run(module, case.table, BUDGET, streams)
     # Between the one-way and the two-way tables, looks into cells: a row moves them by 1, since `wage` alone has wide
     # ones. All are paid in advance, and those with nothing to divide are not made.
@@ -135,7 +157,7 @@ def check_ledger(case: SimpleNamespace, module: ModuleType, logged: Callable, mo
             charged += [event.event] * len(looks)
         else:
             charged.append(event)
-    touched = iter(zip([case.one_way, *looks, case.pairs], steps, strict=False))
+    touched = iter(zip([case.one_way, *looks, *moved_pairs], steps, strict=False))
     recomputed: list[Any] = []
     paid = 0
     for number, entry in enumerate(log):

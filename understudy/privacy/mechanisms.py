@@ -59,11 +59,12 @@ def gaussian(
     return (on_grid + noise).astype(np.float64) * step
 
 
-def check_counts(*, l2_sensitivity: float, noise_multiplier: float, purpose: str) -> None:
-    """Refuses, from public numbers alone, what `gaussian` would refuse of a release of whole numbers."""
+def check_counts(*, l2_sensitivity: float, noise_multiplier: float, purpose: str, fractions: int = 0) -> None:
+    """Refuses, from public numbers alone, what `gaussian` would refuse of whole numbers, or of so many fractions."""
     if noise_multiplier:
         multiplier = _positive(noise_multiplier, "noise_multiplier")
-        _grid(np.zeros(1, dtype=np.int64), _positive(l2_sensitivity, "l2_sensitivity"), multiplier, purpose)
+        values = np.broadcast_to(0.0, (fractions,)) if fractions else np.zeros(1, dtype=np.int64)
+        _grid(values, _positive(l2_sensitivity, "l2_sensitivity"), multiplier, purpose)
 
 
 def _grid(values: np.ndarray, l2_sensitivity: float, noise_multiplier: float, purpose: str) -> tuple[float, float]:

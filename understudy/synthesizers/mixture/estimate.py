@@ -13,7 +13,7 @@ import numpy as np
 from understudy.errors import OptionError
 from understudy.schema import Column, Schema
 from understudy.synthesizers.mixture.pairs import MOST_LOOKS
-from understudy.synthesizers.mixture.plan import CHOSEN_WEIGHT, Config, Plan
+from understudy.synthesizers.mixture.plan import CHOSEN_WEIGHT, Config, Plan, freedom
 from understudy.synthesizers.one_way import fine_cells, one_way_noise, rungs_of
 from understudy.synthesizers.zoom import plan_zoom, reach_of
 from understudy.table.cells import Cells, cells_of
@@ -116,12 +116,12 @@ def estimate(plan: Plan, config: Config, schema: Schema) -> Estimate:
     """
     sizes = {name: coarse_codes(schema.modelled[name], plan) for name in plan.columns}
     one_way = estimate_one_way(schema, plan.one_way_multiplier)
-    two_way = tuple(_pair(plan, pair, sizes[pair[0]] * sizes[pair[1]]) for pair in plan.always)
+    two_way = tuple(_pair(plan, pair, tuple(sizes[name] for name in pair)) for pair in plan.always)
     candidates = plan.candidates if plan.chosen_pairs else []
     chosen = None
     if candidates:
-        middling = round(_mean([sizes[first] * sizes[second] for first, second in candidates]))
-        chosen = _pair(plan, CHOSEN, middling)
+        middling = math.sqrt(_mean([sizes[first] * sizes[second] for first, second in candidates]))
+        chosen = _pair(plan, CHOSEN, (middling, middling))
     besides = chosen.cells * plan.chosen_pairs if chosen and not plan.doubled else 0
     cells = sum(table.cells for table in one_way + two_way) + besides
     codes = sum(sizes.values())
@@ -180,9 +180,11 @@ def _coarse_values(cells: Cells, plan: Plan) -> int:
     return min(cells.values, plan.bins if cells.ordered else plan.most_codes)
 
 
-def _pair(plan: Plan, pair: tuple[str, ...], cells: int) -> TableEstimate:
+def _pair(plan: Plan, pair: tuple[str, ...], sizes: tuple[float, ...]) -> TableEstimate:
+    """A pair's table of so many codes, as far as its interactions go: noise in its columns' means is taken out."""
+    cells = round(math.prod(sizes))
+    noise = plan.pair_noise * math.sqrt(freedom(sizes)) / plan.weight(pair, chosen=(CHOSEN,))
     # Summed over the classes of the label, a cell carries the noise of all of them.
-    noise = plan.pair_noise / plan.weight(pair, chosen=(CHOSEN,))
     tvd = noise_tvd(cells, noise * math.sqrt(plan.label_classes), plan.rows)
     measured = _table(pair, cells * plan.label_classes, noise, plan.rows)
     return TableEstimate(pair, measured.cells, measured.noise, measured.error, tvd)

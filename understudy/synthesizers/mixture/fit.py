@@ -27,13 +27,21 @@ START_SPREAD = 1.0  # standard deviation of the first logits around the one-way 
 
 @dataclass(frozen=True, eq=False)
 class Targets:
-    """Released counts in the layout of the fit, each with the inverse of its variance (0: not measured).
+    """Released tables in the layout of the fit, each number with the inverse of its variance (0: not measured).
 
-    Codes of all columns lie side by side, D in all; `pairs` is (classes, D, D), symmetric; `ones` is (D,).
+    Codes of all columns lie side by side, D in all. `pairs` (classes, D, D), symmetric, and `margins` (classes, D) are
+    of probabilities less `even` (D,): with even shares in there, interactions and deviations, with zeros, counts.
+    `ones` (D,) are counts. `empty_weights` (D, D): how much a row costs in a pair of codes that rules forbid, or None.
+    `freedom`: independent numbers in pairs and margins.
     """
 
     pairs: np.ndarray
     pair_weights: np.ndarray
+    margins: np.ndarray
+    margin_weights: np.ndarray
+    even: np.ndarray
+    empty_weights: np.ndarray | None
+    freedom: float
     ones: np.ndarray
     one_weights: np.ndarray
     class_shares: np.ndarray
@@ -98,9 +106,14 @@ def _fit(
     columns = jnp.asarray(np.repeat(np.eye(len(targets.sizes), dtype=np.float32), targets.sizes, axis=0))
     data = tuple(
         jnp.asarray(a, dtype=jnp.float32)
-        for a in (targets.total, targets.pairs, targets.pair_weights, targets.ones, targets.one_weights)
+        for a in (
+            *(targets.total, targets.pairs, targets.pair_weights, targets.margins, targets.margin_weights),
+            *(targets.even, targets.ones, targets.one_weights),
+        )
     )
-    measured = max(np.count_nonzero(targets.pair_weights) / 2, 1.0)
+    if targets.empty_weights is not None:
+        data = (*data, jnp.asarray(targets.empty_weights))
+    measured = max(targets.freedom, 1.0)
     params = _start(targets, each, seed)
     optimiser = _Optimiser(noisy, steps)
     state = optimiser.transformation.init(params)
@@ -123,8 +136,9 @@ def _fit(
     progress("fitting", 1.0, note)
     log_weights = np.asarray(params["weights"], dtype=np.float64)
     weights = np.exp(log_weights - log_weights.max())
+    weights /= weights.sum()
     probabilities = np.asarray(_probabilities(params["logits"], columns))
-    return Fitted(weights / weights.sum(), probabilities, done)
+    return Fitted(weights, probabilities, done)
 
 
 def _start(targets: Targets, each: int, seed: int) -> dict[str, jax.Array]:
@@ -181,13 +195,25 @@ def _loss(
     rows: jax.Array,
     pairs: jax.Array,
     pair_weights: jax.Array,
+    margins: jax.Array,
+    margin_weights: jax.Array,
+    even: jax.Array,
     ones: jax.Array,
     one_weights: jax.Array,
+    empty_weights: jax.Array | None = None,
 ) -> jax.Array:
     weights = jax.nn.softmax(params["weights"].ravel()).reshape(params["weights"].shape)
     probabilities = _probabilities(params["logits"], columns)
-    scaled = probabilities * jnp.sqrt(weights)[..., None]
+    # Less even shares, a product of two columns has their interactions alone.
+    uneven = probabilities - even
+    scaled = uneven * jnp.sqrt(weights)[..., None]
     two_way = rows * jnp.einsum("lkd,lke->lde", scaled, scaled)  # all pairs at once: one product of matrices
+    by_class = rows * jnp.einsum("lk,lkd->ld", weights, uneven)
     one_way = rows * jnp.einsum("lk,lkd->d", weights, probabilities)
     # Every pair stands twice in the symmetric table, hence a quarter in place of a half.
-    return 0.25 * jnp.sum(pair_weights * (two_way - pairs) ** 2) + 0.5 * jnp.sum(one_weights * (one_way - ones) ** 2)
+    loss = 0.25 * jnp.sum(pair_weights * (two_way - pairs) ** 2) + 0.5 * jnp.sum(one_weights * (one_way - ones) ** 2)
+    loss += 0.5 * jnp.sum(margin_weights * (by_class - margins) ** 2)
+    if empty_weights is not None:
+        scaled = probabilities * jnp.sqrt(weights)[..., None]
+        loss += 0.25 * jnp.sum(empty_weights * (rows * jnp.einsum("lkd,lke->lde", scaled, scaled)) ** 2)
+    return loss

@@ -50,9 +50,8 @@ def train(
     pairs = [*plan.always, *([] if plan.doubled else chosen)]
     picked = set(chosen)
     weights = [plan.weight(pair, picked) for pair in pairs]
-    tables = release_pairs(table, one_way, coarse, pairs, weights, plan, streams=streams, ledger=ledger)
-    noise = [plan.pair_noise / weight for weight in weights]
-    targets = make_targets(schema, one_way, coarse, pairs, tables, noise)
+    found = release_pairs(table, one_way, coarse, pairs, weights, plan, streams=streams, ledger=ledger)
+    targets = make_targets(schema, one_way, coarse, pairs, found, clear=not plan.noisy)
     fitted = fit_mixture(
         targets,
         noisy=plan.noisy,

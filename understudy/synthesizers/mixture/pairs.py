@@ -7,7 +7,7 @@ import numpy as np
 
 from understudy.privacy import BoundedRange, Ledger, Streams, gaussian, select
 from understudy.privacy.mechanisms import check_counts
-from understudy.synthesizers.mixture.plan import Plan
+from understudy.synthesizers.mixture.plan import MARGIN_WEIGHT, MOST_CELLS, Plan, freedom
 from understudy.synthesizers.one_way import ROWS_PER_BLOCK, OneWay
 from understudy.table.table import Table
 
@@ -77,8 +77,45 @@ def check_pairs(plan: Plan) -> None:
         check_counts(
             l2_sensitivity=plan.pair_sensitivity,
             noise_multiplier=plan.pair_multiplier,
-            purpose=f"two-way tables of {plan.pairs} pairs of columns",
+            purpose=_purpose(plan.pairs),
+            fractions=MOST_CELLS,
         )
+
+
+@dataclass(frozen=True, eq=False)
+class Interactions:
+    """Released: what each pair's table holds beyond its columns, and the columns themselves, in each class.
+
+    `pairs` are (classes, codes, codes), `margins` (classes, codes) by column: without noise their rows and columns
+    would sum to 0. `pair_noise` and `margin_noise` are standard deviations.
+    """
+
+    pairs: list[np.ndarray]
+    pair_noise: list[float]
+    margins: dict[str, np.ndarray]
+    margin_noise: float
+
+
+def interactions(counts: np.ndarray) -> np.ndarray:
+    """What a table has beyond its columns, class by class: less the means of its rows and columns, plus that of all.
+
+    >>> interactions(np.array([[[3, 1], [1, 3]]])).tolist()
+    [[[1.0, -1.0], [-1.0, 1.0]]]
+    """
+    first, second = counts.shape[1:]
+    rows, columns = counts.sum(axis=2, keepdims=True), counts.sum(axis=1, keepdims=True)
+    # In whole numbers up to the last division, so that rounding moves nothing past its bound.
+    whole = first * second * counts - first * rows - second * columns + counts.sum(axis=(1, 2), keepdims=True)
+    return whole / (first * second)
+
+
+def deviations(counts: np.ndarray) -> np.ndarray:
+    """A column's counts less their mean, class by class.
+
+    >>> deviations(np.array([[3, 1]])).tolist()
+    [[1.0, -1.0]]
+    """
+    return (counts.shape[1] * counts - counts.sum(axis=1, keepdims=True)) / counts.shape[1]
 
 
 def release_pairs(
@@ -91,27 +128,59 @@ def release_pairs(
     *,
     streams: Streams,
     ledger: Ledger,
-) -> list[np.ndarray]:
-    """All two-way tables in one Gaussian release.
+) -> Interactions:
+    """The interactions of all pairs and the columns in them, class by class, in one Gaussian release.
 
-    Guarantee: tables are multiplied by public whole weights before, and divided after. One row adds the weight to one
-    cell of each table (splitting by the label only says which cell), so adding or removing it moves the stacked counts
-    by exactly the root of the sum of squared weights in L2. Which tables and which cells there are, and which weights
-    they have, is public or was released before.
+    A table of counts would tell of its columns again and again, once for each pair they are in. That is taken out
+    before the noise, and released once: what is left of a row's effect on a table of A by B codes has a norm of
+    sqrt((1 - 1/A) (1 - 1/B)), a half for two columns of two codes.
+
+    Guarantee: tables are multiplied by public whole weights before, and divided after. One row adds the weight times
+    (e_a - 1/A) (e_b - 1/B) to the interactions of two columns, where e is 1 at its own code and 0 elsewhere, and
+    (e_a - 1/A) to a column; splitting by the label only says in which class. The square of |e_a - 1/A| is 1 - 1/A
+    (`freedom`), so adding or removing the row moves everything by exactly the root of the sum of squared weights times
+    these, in L2. Which tables and which cells there are, and which weights they have, is public or was released before.
     """
     if not pairs:
-        return []
+        return Interactions([], [], {}, 0.0)
     exact = count_pairs(table, one_way, coarse, pairs)
+    columns = _columns_of(pairs, exact)
+    moved = sum(w**2 * freedom(coarse.size(name) for name in pair) for pair, w in zip(pairs, weights, strict=True))
+    moved += MARGIN_WEIGHT**2 * sum(freedom([coarse.size(name)]) for name in columns)
+    parts = [weight * interactions(count) for weight, count in zip(weights, exact, strict=True)]
+    parts += [MARGIN_WEIGHT * deviations(count) for count in columns.values()]
+    sensitivity = math.sqrt(moved) or 1.0  # where all columns have one code, nothing moves
     stacked = gaussian(
-        np.concatenate([weight * count.ravel() for weight, count in zip(weights, exact, strict=True)]),
-        l2_sensitivity=math.sqrt(sum(weight**2 for weight in weights)),
+        np.concatenate([part.ravel() for part in parts]),
+        l2_sensitivity=sensitivity,
         noise_multiplier=plan.pair_multiplier,
         streams=streams,
         ledger=ledger,
-        purpose=f"two-way tables of {len(pairs)} pairs of columns",
+        purpose=_purpose(len(pairs)),
     )
-    parts = np.split(stacked, np.cumsum([count.size for count in exact])[:-1])
-    return [part.reshape(count.shape) / weight for part, count, weight in zip(parts, exact, weights, strict=True)]
+    split = np.split(stacked, np.cumsum([part.size for part in parts])[:-1])
+    noisy = [found.reshape(part.shape) for found, part in zip(split, parts, strict=True)]
+    noise = plan.pair_multiplier * sensitivity
+    return Interactions(
+        pairs=[found / weight for found, weight in zip(noisy[: len(pairs)], weights, strict=True)],
+        pair_noise=[noise / weight for weight in weights],
+        margins={name: found / MARGIN_WEIGHT for name, found in zip(columns, noisy[len(pairs) :], strict=True)},
+        margin_noise=noise / MARGIN_WEIGHT,
+    )
+
+
+def _columns_of(pairs: list[Pair], counts: list[np.ndarray]) -> dict[str, np.ndarray]:
+    """The counts of every column that is in a pair, class by class, summed from the first of its tables."""
+    columns: dict[str, np.ndarray] = {}
+    for pair, count in zip(pairs, counts, strict=True):
+        for axis, name in enumerate(pair):
+            if name not in columns:
+                columns[name] = count.sum(axis=2 - axis)
+    return columns
+
+
+def _purpose(pairs: int) -> str:
+    return f"two-way tables of {pairs} pairs of columns"
 
 
 def choose_pairs(

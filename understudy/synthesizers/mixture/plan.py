@@ -1,7 +1,7 @@
 """Everything that is decided before a row is read: from the schema, the declared rows and the budget alone."""
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import combinations
@@ -23,11 +23,12 @@ BINS_FACTOR = 1.7
 WORTH_MEASURING = 40
 # What columns alone are worth: a share of the budget that falls with the rows over the noise of a cell. It is
 # ONE_WAY_MOST where pairs drown (columns are most of what can be kept there), ONE_WAY_LEAST where both are clear.
-ONE_WAY_MOST, ONE_WAY_LEAST = 0.45, 0.2
-ONE_WAY_PER_DECADE = 0.06
+ONE_WAY_MOST, ONE_WAY_LEAST = 0.55, 0.2
+ONE_WAY_PER_DECADE = 0.09
 # Tables of pairs with a label that they are not split by are counted with this weight, the others with 1: predictions
 # live on them, and they are few.
 LABEL_WEIGHT = 2
+MARGIN_WEIGHT = 1  # of the columns themselves (by class, where tables are split), which are released beside pairs
 FEW_PAIRS = 10  # up to here all are measured alike
 # Where all pairs are measured, one in so many is chosen privately, as one of those that depend most on each other, and
 # counted with this weight.
@@ -68,10 +69,10 @@ class Config:
     steps: int = 1000
 
     def __post_init__(self) -> None:
-        for name in ("one_way_share", "selection_share"):
+        for name, most in (("one_way_share", 0.6), ("selection_share", 0.4)):
             value = getattr(self, name)
-            if value is not None and (not isinstance(value, float) or not 0 < value < 0.5):
-                raise OptionError(f"{name} must be a number between 0 and 0.5, got {value!r}")
+            if value is not None and (not isinstance(value, float) or not 0 < value < most):
+                raise OptionError(f"{name} must be a number between 0 and {most}, got {value!r}")
         for name, least, optional in (
             ("components", 1, True),
             ("fits", 1, True),
@@ -102,6 +103,7 @@ class Plan:
     selection_epsilon: float  # of one round of choosing; 0 where nothing is chosen
     bins: int
     most_codes: int
+    sizes: Mapping[str, int]  # the most coarse codes that a column can get
     components: int  # of one fit
     fits: int
     rows: int
@@ -120,7 +122,11 @@ class Plan:
 
     @property
     def pair_noise(self) -> float:
-        """Standard deviation of a cell of a two-way table that is counted with weight 1."""
+        """About the standard deviation of a cell of a two-way table that is counted with weight 1.
+
+        Known once pairs are chosen and columns are cut: this is what they have if they have the most codes, and if
+        chosen pairs are of middling size.
+        """
         return self.pair_multiplier * self.pair_sensitivity
 
     @property
@@ -130,8 +136,8 @@ class Plan:
 
     @cached_property
     def pair_sensitivity(self) -> float:
-        """How far a row moves all two-way tables together, in L2: by its weight in each."""
-        return _sensitivity(self.always, self.chosen_pairs, weighted=self.weighted, doubled=self.doubled)
+        """About how far a row moves all two-way tables together, in L2."""
+        return _sensitivity(self.always, self.chosen_pairs, self.sizes, weighted=self.weighted, doubled=self.doubled)
 
     def weight(self, pair: tuple[str, ...], chosen: Collection[tuple[str, ...]] = ()) -> int:
         """What a pair is counted with, once `chosen` are known."""
@@ -142,10 +148,27 @@ def _weight(pair: tuple[str, ...], weighted: str | None) -> int:
     return LABEL_WEIGHT if weighted in pair else 1
 
 
-def _sensitivity(always: Sequence[tuple[str, ...]], chosen: int, *, weighted: str | None, doubled: bool) -> float:
-    """The same whichever pairs are chosen: they have weight 1, or would have it, as they never hold `weighted`."""
-    each = CHOSEN_WEIGHT**2 - 1 if doubled else 1
-    return math.sqrt(sum(_weight(pair, weighted) ** 2 for pair in always) + each * chosen)
+def freedom(sizes: Iterable[float]) -> float:
+    """The square of how far a row moves a table's interactions, in L2: each column's code less an even share of all.
+
+    >>> freedom([2, 2]), round(freedom([10, 5]), 6)
+    (0.25, 0.72)
+    """
+    return math.prod(1 - 1 / size for size in sizes)
+
+
+def _sensitivity(
+    always: Sequence[tuple[str, ...]], chosen: int, sizes: Mapping[str, int], *, weighted: str | None, doubled: bool
+) -> float:
+    """The root of the sum of all squares, chosen pairs taken for as free as the mean of all pairs."""
+    moved = sum(_weight(pair, weighted) ** 2 * freedom(sizes[name] for name in pair) for pair in always)
+    if always or chosen:
+        moved += MARGIN_WEIGHT**2 * sum(freedom([size]) for size in sizes.values())
+    if chosen:
+        free = [freedom([size]) for size in sizes.values()]
+        mean = (sum(free) ** 2 - sum(f * f for f in free)) / (len(free) * (len(free) - 1))
+        moved += (CHOSEN_WEIGHT**2 - 1 if doubled else 1) * chosen * mean
+    return math.sqrt(moved)
 
 
 def make_plan(config: Config, schema: Schema, budget: Budget) -> Plan:
@@ -181,10 +204,18 @@ def make_plan(config: Config, schema: Schema, budget: Budget) -> Plan:
     if not always and not chosen:
         shares = [1.0, 0.0]  # a single column: the one-way table takes it all
     weighted = schema.label if label is None and len(columns) > 2 else None
-    noise = pair_z * _sensitivity(always, chosen, weighted=weighted, doubled=doubled)
     pairs = len(always) + (0 if doubled else chosen)
-    bins, most_codes = _within_limits(schema, columns, config.bins or _bins(rows, noise), pairs, classes)
-    codes = sum(_codes(schema.modelled[name], bins, most_codes) for name in columns)
+
+    def sized(noise: float) -> tuple[int, int, dict[str, int], float]:
+        bins, most_codes = _within_limits(schema, columns, config.bins or _bins(rows, noise), pairs, classes)
+        sizes = {name: _codes(schema.modelled[name], bins, most_codes) for name in columns}
+        moved = _sensitivity(always, chosen, sizes, weighted=weighted, doubled=doubled)
+        return bins, most_codes, sizes, pair_z * moved
+
+    # Fewer codes mean less noise, and less noise more codes: from the noise of many codes, once.
+    *_, noise = sized(0.0)
+    bins, most_codes, sizes, noise = sized(noise)
+    codes = sum(sizes.values())
     components = config.components or _components(rows, noise, codes)
     return Plan(
         columns=columns,
@@ -199,6 +230,7 @@ def make_plan(config: Config, schema: Schema, budget: Budget) -> Plan:
         selection_epsilon=selection_epsilon,
         bins=bins,
         most_codes=most_codes,
+        sizes=sizes,
         components=components,
         fits=config.fits or _fits(components, codes),
         rows=rows,
@@ -247,7 +279,7 @@ def _one_way_share(rows: int, noise: float) -> float:
     """More for the columns where the noise of pairs is large; `noise` is what a cell of all pairs would have.
 
     >>> [round(_one_way_share(rows, noise=20.0), 2) for rows in (20, 2000, 200_000)]
-    [0.45, 0.33, 0.21]
+    [0.55, 0.37, 0.2]
     """
     if noise == 0:
         return ONE_WAY_LEAST

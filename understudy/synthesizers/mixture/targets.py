@@ -6,7 +6,7 @@ import numpy as np
 
 from understudy.schema import Schema
 from understudy.synthesizers.mixture.fit import Targets
-from understudy.synthesizers.mixture.pairs import Coarse, Pair
+from understudy.synthesizers.mixture.pairs import Coarse, Interactions, Pair
 from understudy.synthesizers.one_way import OneWay
 from understudy.table.rules import impossible
 
@@ -17,14 +17,12 @@ ROUNDING_VARIANCE = 0.25
 
 
 def make_targets(
-    schema: Schema,
-    one_way: OneWay,
-    coarse: Coarse,
-    pairs: list[Pair],
-    tables: list[np.ndarray],
-    noise: list[float],
+    schema: Schema, one_way: OneWay, coarse: Coarse, pairs: list[Pair], found: Interactions, *, clear: bool = False
 ) -> Targets:
-    """Stacks all tables, `noise` being the standard deviation of each; cells weigh the inverse of their variance.
+    """Stacks all tables; they weigh the inverse of their variance.
+
+    clear: where there is hardly any noise, interactions and columns are put together to counts again. They say the
+    same, and a fit that has only its own steps to limit it gets closer by them.
 
     Cells that the schema's rules leave empty are known to be 0, with no noise at all, in pairs that were not measured
     too: the mixture puts nothing there, so that few rows are drawn that break a rule.
@@ -33,40 +31,67 @@ def make_targets(
     sizes = tuple(coarse.size(name) for name in names)
     starts = dict(zip(names, np.concatenate([[0], np.cumsum(sizes)[:-1]]).tolist(), strict=True))
     width = sum(sizes)
-    counts = np.zeros((coarse.label_classes, width, width), dtype=np.float32)
-    weights = np.zeros_like(counts)
-    for (first, second), table, deviation in zip(pairs, tables, noise, strict=True):
-        a = slice(starts[first], starts[first] + table.shape[1])
-        b = slice(starts[second], starts[second] + table.shape[2])
-        weight = 1 / (deviation**2 + SAMPLING_PART * np.maximum(table, 0) + ROUNDING_VARIANCE)
-        counts[:, a, b], counts[:, b, a] = table, table.transpose(0, 2, 1)
-        weights[:, a, b], weights[:, b, a] = weight, weight.transpose(0, 2, 1)
+    place = {name: slice(starts[name], starts[name] + size) for name, size in zip(names, sizes, strict=True)}
+    ones = {name: np.bincount(coarse.groups[name], weights=one_way.counts[name]) for name in names}
+    class_shares = np.ones(1) if coarse.label is None else one_way.counts[coarse.label] / one_way.total
+    classes, freedom = coarse.label_classes, 0
+    tables, weights = np.zeros((2, classes, width, width), dtype=np.float32)
+    for (first, second), table, deviation in zip(pairs, found.pairs, found.pair_noise, strict=True):
+        a, b = place[first], place[second]
+        table = _centred(_centred(table, axis=1), axis=2)
+        columns = [found.margins[name] if coarse.label else ones[name][None] for name in (first, second)]
+        held = table + _spread(*(_centred(column, axis=1) for column in columns), one_way.total * class_shares)
+        tables[:, a, b] = table = held if clear else table
+        tables[:, b, a] = table.transpose(0, 2, 1)
+        weights[:, a, b] = weight = _weight(deviation, held)
+        weights[:, b, a] = weight.transpose(0, 2, 1)
+        freedom += classes * (table.shape[1] - 1) * (table.shape[2] - 1)
+    margins, margin_weights = np.zeros((2, classes, width), dtype=np.float32)
+    for name, table in found.margins.items():
+        margins[:, place[name]] = (
+            _centred(table, axis=1) + clear * one_way.total * class_shares[:, None] / table.shape[1]
+        )
+        margin_weights[:, place[name]] = _weight(found.margin_noise, np.outer(class_shares, ones[name]))
+        freedom += classes * (table.shape[1] - 1)
+    empty = np.zeros((width, width), dtype=np.float32)
     for first, second in combinations(names, 2) if schema.rules else ():
-        empty = _empty(schema, one_way, coarse, first, second)
-        if empty.any():
-            a = slice(starts[first], starts[first] + len(empty))
-            b = slice(starts[second], starts[second] + empty.shape[1])
-            for block, mask in (((slice(None), a, b), empty), ((slice(None), b, a), empty.T)):
-                counts[block] = np.where(mask, 0.0, counts[block])
-                weights[block] = np.where(mask, 1 / ROUNDING_VARIANCE, weights[block])
-    ones = [np.bincount(coarse.groups[name], weights=one_way.counts[name]) for name in names]
+        a, b = place[first], place[second]
+        empty[a, b] = _empty(schema, one_way, coarse, first, second) / ROUNDING_VARIANCE
+        empty[b, a] = empty[a, b].T
     variances = [
         one_way.coarse_variance(name, coarse.groups[name]) + SAMPLING_PART * counted + ROUNDING_VARIANCE
-        for name, counted in zip(names, ones, strict=True)
+        for name, counted in ones.items()
     ]
-    if coarse.label is None:
-        class_shares = np.ones(1)
-    else:
-        class_shares = one_way.counts[coarse.label] / one_way.total
     return Targets(
-        pairs=counts,
+        pairs=tables,
         pair_weights=weights,
-        ones=np.concatenate(ones),
+        margins=margins,
+        margin_weights=margin_weights,
+        even=np.repeat((1 - clear) / np.array(sizes), sizes),
+        empty_weights=empty if empty.any() else None,
+        freedom=freedom,
+        ones=np.concatenate(list(ones.values())),
         one_weights=1 / np.concatenate(variances),
         class_shares=class_shares,
         sizes=sizes,
         total=one_way.total,
     )
+
+
+def _centred(table: np.ndarray, axis: int) -> np.ndarray:
+    """Without the noise in means, which tell nothing: they were taken out before."""
+    return table - table.mean(axis=axis, keepdims=True)
+
+
+def _spread(first: np.ndarray, second: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """What two columns (deviations by class) and each class's rows say of a table: with interactions, its counts."""
+    a, b = first.shape[1], second.shape[1]
+    return first[:, :, None] / b + second[:, None, :] / a + rows[:, None, None] / (a * b)
+
+
+def _weight(noise: float, counts: np.ndarray) -> np.ndarray:
+    """The inverse of the variance of cells that hold about so many rows."""
+    return 1 / (noise**2 + SAMPLING_PART * np.maximum(counts, 0) + ROUNDING_VARIANCE)
 
 
 def _empty(schema: Schema, one_way: OneWay, coarse: Coarse, first: str, second: str) -> np.ndarray:
