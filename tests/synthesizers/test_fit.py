@@ -5,6 +5,7 @@ import pytest
 
 from understudy.progress import silent
 from understudy.schema import Boolean, Integer, Schema
+from understudy.synthesizers.mixture import fit as fit_module
 from understudy.synthesizers.mixture.fit import Fitted, Targets, fit_mixture
 from understudy.synthesizers.mixture.pairs import Coarse, Interactions, deviations, interactions
 from understudy.synthesizers.mixture.targets import make_targets
@@ -112,8 +113,9 @@ def test_where_all_is_clear_tables_are_counts_again(clear_targets: Targets, trut
 
 
 @pytest.mark.parametrize("form", ["targets", "clear_targets"])
-def test_measured_tables_are_met(form: str, truth: np.ndarray, request: pytest.FixtureRequest):
-    """Of counts in all, 1,000, every cell is within six, by either form."""
+def test_measured_tables_are_met(form: str, truth: np.ndarray, request: pytest.FixtureRequest, monkeypatch):
+    """Of counts in all, 1,000, every cell is within six, by either form, if a fit goes on beyond the noise."""
+    monkeypatch.setattr(fit_module, "NOISE_LEVEL", 0.02)
     given = request.getfixturevalue(form)
     fitted = fit_mixture(given, components=8, fits=1, steps=1000, seed=0, progress=silent, note="")
     for (first, second), table in zip(
@@ -140,6 +142,24 @@ def test_equal_seeds_fit_equally(targets: Targets, fitted: Fitted):
 
 def test_no_more_steps_are_taken_than_asked_for(targets: Targets):
     assert fit_mixture(targets, components=8, fits=1, steps=10, seed=0, progress=silent, note="").steps <= 10
+
+
+def test_a_fit_ends_at_the_step_that_meets_the_noise(truth: np.ndarray, one_way: OneWay):
+    """Within a chunk of steps too: tables that noise drowns teach nothing, so that the fit stays where it began."""
+    noisy = OneWay(one_way.cells, one_way.counts, one_way.total, noise=dict.fromkeys(one_way.noise, (1e4,)))
+    drowned = make_targets(SCHEMA, noisy, COARSE, MEASURED, released(truth, 1e4))
+    begun = fit_mixture(drowned, components=8, fits=1, steps=1, seed=0, progress=silent, note="")
+    later = fit_mixture(drowned, components=8, fits=1, steps=20, seed=0, progress=silent, note="")
+    np.testing.assert_array_equal(later.probabilities, begun.probabilities)
+    np.testing.assert_array_equal(later.weights, begun.weights)
+
+
+def test_classes_begin_alike_where_there_is_noise(targets: Targets):
+    """What they have in common is learnt from both; where noise is no concern, each begins by itself."""
+    begun = fit_mixture(targets, components=8, fits=1, steps=1, seed=0, progress=silent, note="").probabilities
+    alone = fit_mixture(targets, components=8, fits=1, steps=1, seed=0, progress=silent, note="", noisy=False)
+    assert np.abs(begun[0] - begun[1]).max() < 0.2
+    assert np.abs(alone.probabilities[0] - alone.probabilities[1]).max() > 0.3
 
 
 def test_fits_lie_side_by_side(targets):

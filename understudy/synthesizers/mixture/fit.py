@@ -23,6 +23,9 @@ LEARNING_RATE = 0.1
 NOISE_LEVEL = 0.44
 STALL_STEPS, STALLED = 100, 0.99  # a fit that gains less than a hundredth in so many steps has nothing left to learn
 START_SPREAD = 1.0  # standard deviation of the first logits around the one-way tables
+# Steps of a class's own logits, where those that all classes or all components share take steps of 1: columns mostly go
+# together in one class as in another, and what is taken for a difference is mostly noise. Once the fit stalls, 1 too.
+OWN_RATE = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +35,7 @@ class Targets:
     Codes of all columns lie side by side, D in all. `pairs` (classes, D, D), symmetric, and `margins` (classes, D) are
     of probabilities less `even` (D,): with even shares in there, interactions and deviations, with zeros, counts.
     `ones` (D,) are counts. `empty_weights` (D, D): how much a row costs in a pair of codes that rules forbid, or None.
+    `ties` (D, D): how far codes of a column move together in a step, or None where each moves alone.
     `freedom`: independent numbers in pairs and margins.
     """
 
@@ -41,6 +45,7 @@ class Targets:
     margin_weights: np.ndarray
     even: np.ndarray
     empty_weights: np.ndarray | None
+    ties: np.ndarray | None
     freedom: float
     ones: np.ndarray
     one_weights: np.ndarray
@@ -113,15 +118,19 @@ def _fit(
     )
     if targets.empty_weights is not None:
         data = (*data, jnp.asarray(targets.empty_weights))
+    ties = None if targets.ties is None or not noisy else jnp.asarray(targets.ties, dtype=jnp.float32)
     measured = max(targets.freedom, 1.0)
-    params = _start(targets, each, seed)
+    enough = np.float32(NOISE_LEVEL * measured)
+    params = _start(targets, each, seed, shared=noisy)
     optimiser = _Optimiser(noisy, steps)
     state = optimiser.transformation.init(params)
-    done, before = 0, np.inf
+    done, before, own_rate = 0, np.inf, OWN_RATE if "common" in params else 1.0
     progress("fitting", 0.0, note)
     while done < steps:
         length = min(STEPS_PER_CHUNK, steps - done)
-        params, state, loss = _chunk(params, state, columns, data, optimiser=optimiser, length=length)
+        params, state, loss = _chunk(
+            params, state, columns, ties, own_rate, enough, data, optimiser=optimiser, length=length
+        )
         done += length
         error = float(loss) / measured
         if not np.isfinite(error):
@@ -129,27 +138,42 @@ def _fit(
         progress("fitting", done / steps, note)
         if done % STALL_STEPS == 0:
             if error > STALLED * before:
-                break
+                if own_rate == 1:
+                    break
+                own_rate = 1.0
             before = error
-        if error < NOISE_LEVEL:
+        if loss <= enough:
             break
     progress("fitting", 1.0, note)
     log_weights = np.asarray(params["weights"], dtype=np.float64)
     weights = np.exp(log_weights - log_weights.max())
     weights /= weights.sum()
-    probabilities = np.asarray(_probabilities(params["logits"], columns))
+    probabilities = np.asarray(_probabilities(_logits(params), columns))
     return Fitted(weights, probabilities, done)
 
 
-def _start(targets: Targets, each: int, seed: int) -> dict[str, jax.Array]:
-    """Every component near the one-way tables, spread at random; classes in their released shares."""
+def _start(targets: Targets, each: int, seed: int, *, shared: bool) -> dict[str, jax.Array]:
+    """Every component near the one-way tables, spread at random; classes in their released shares.
+
+    shared: logits are sums of `common` ones, which all classes have, of a class's `shift`, which all its components
+    have, and of `own` ones.
+    """
+    classes, width = len(targets.class_shares), len(targets.ones)
+    shared = shared and classes > 1
     shares = np.maximum(targets.ones / targets.total, 1e-4)
-    spread = jax.random.normal(jax.random.key(seed), (len(targets.class_shares), each, len(shares)))
+    spread = jax.random.normal(jax.random.key(seed), (1 if shared else classes, each, width))
+    around = jnp.log(jnp.asarray(shares, dtype=jnp.float32)) + START_SPREAD * spread
     weights = np.log(np.maximum(targets.class_shares, 1e-4) / each)
-    return {
-        "logits": jnp.log(jnp.asarray(shares, dtype=jnp.float32)) + START_SPREAD * spread,
-        "weights": jnp.asarray(np.repeat(weights[:, None], each, axis=1), dtype=jnp.float32),
-    }
+    params = {"weights": jnp.asarray(np.repeat(weights[:, None], each, axis=1), dtype=jnp.float32)}
+    if not shared:
+        return params | {"own": around}
+    zeros = {"shift": jnp.zeros((classes, 1, width)), "own": jnp.zeros((classes, each, width))}
+    return params | {"common": around} | zeros
+
+
+def _logits(params: Any) -> jax.Array:
+    """Those of every component (classes, K, D), from the parts that are there."""
+    return sum(params[part] for part in ("common", "shift", "own") if part in params)
 
 
 @dataclass(frozen=True)
@@ -168,17 +192,37 @@ class _Optimiser:
 
 @partial(jax.jit, static_argnames=("optimiser", "length"), donate_argnums=(0, 1))
 def _chunk(
-    params: Any, state: Any, columns: jax.Array, data: Any, *, optimiser: _Optimiser, length: int
+    params: Any,
+    state: Any,
+    columns: jax.Array,
+    ties: jax.Array | None,
+    own_rate: float,
+    enough: np.float32,
+    data: Any,
+    *,
+    optimiser: _Optimiser,
+    length: int,
 ) -> tuple[Any, Any, jax.Array]:
     def step(carry: tuple[Any, Any], _: None) -> tuple[tuple[Any, Any], jax.Array]:
         params, state = carry
-        loss, gradient = jax.value_and_grad(_loss)(params, columns, *data)
+        weights, logits = params["weights"], _logits(params)
+        loss, (of_weights, of_logits) = jax.value_and_grad(_loss, argnums=(0, 1))(weights, logits, columns, *data)
+        if ties is not None:
+            of_logits = of_logits @ ties
+        gradient = {"weights": of_weights, "own": of_logits}
+        if "common" in params:
+            gradient["common"] = of_logits.sum(axis=0, keepdims=True)
+            gradient["shift"] = of_logits.sum(axis=1, keepdims=True)
         updates, state = optimiser.transformation.update(gradient, state, params)
-        return (optax.apply_updates(params, updates), state), loss
+        updates["own"] = own_rate * updates["own"]
+        # Few tables are met within a few steps: a fit ends at the step that does it, not at the end of a chunk.
+        on = loss > enough
+        moved = jax.tree.map(lambda old, change: jnp.where(on, old + change, old), params, updates)
+        return (moved, state), loss
 
     # A column's logits may drift together, which changes nothing but the room that floats have: pull them back.
-    sums = jnp.exp(params["logits"]) @ columns
-    params = params | {"logits": params["logits"] - jnp.log(sums) @ columns.T}
+    sums = jnp.exp(_logits(params)) @ columns
+    params = params | {"own": params["own"] - jnp.log(sums) @ columns.T}
     (params, state), losses = jax.lax.scan(step, (params, state), None, length=length)
     return params, state, losses[-1]
 
@@ -190,7 +234,8 @@ def _probabilities(logits: jax.Array, columns: jax.Array) -> jax.Array:
 
 
 def _loss(
-    params: Any,
+    weight_logits: jax.Array,
+    logits: jax.Array,
     columns: jax.Array,
     rows: jax.Array,
     pairs: jax.Array,
@@ -202,8 +247,8 @@ def _loss(
     one_weights: jax.Array,
     empty_weights: jax.Array | None = None,
 ) -> jax.Array:
-    weights = jax.nn.softmax(params["weights"].ravel()).reshape(params["weights"].shape)
-    probabilities = _probabilities(params["logits"], columns)
+    weights = jax.nn.softmax(weight_logits.ravel()).reshape(weight_logits.shape)
+    probabilities = _probabilities(logits, columns)
     # Less even shares, a product of two columns has their interactions alone.
     uneven = probabilities - even
     scaled = uneven * jnp.sqrt(weights)[..., None]

@@ -7,6 +7,7 @@ import numpy as np
 from understudy.schema import Schema
 from understudy.synthesizers.mixture.fit import Targets
 from understudy.synthesizers.mixture.pairs import Coarse, Interactions, Pair
+from understudy.synthesizers.mixture.ties import ties_of
 from understudy.synthesizers.one_way import OneWay
 from understudy.table.rules import impossible
 
@@ -58,6 +59,9 @@ def make_targets(
         a, b = place[first], place[second]
         empty[a, b] = _empty(schema, one_way, coarse, first, second) / ROUNDING_VARIANCE
         empty[b, a] = empty[a, b].T
+    ties = np.eye(width, dtype=np.float32)
+    for name in names:
+        ties[place[name], place[name]] = ties_of(one_way.cells[name], coarse.groups[name], one_way.counts[name])
     variances = [
         one_way.coarse_variance(name, coarse.groups[name]) + SAMPLING_PART * counted + ROUNDING_VARIANCE
         for name, counted in ones.items()
@@ -69,6 +73,7 @@ def make_targets(
         margin_weights=margin_weights,
         even=np.repeat((1 - clear) / np.array(sizes), sizes),
         empty_weights=empty if empty.any() else None,
+        ties=ties if any(one_way.cells[name].ordered for name in names) else None,
         freedom=freedom,
         ones=np.concatenate(list(ones.values())),
         one_weights=1 / np.concatenate(variances),
