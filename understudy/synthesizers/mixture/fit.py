@@ -24,7 +24,7 @@ NOISE_LEVEL = 0.44
 STALL_STEPS, STALLED = 100, 0.99  # a fit that gains less than a hundredth in so many steps has nothing left to learn
 START_SPREAD = 1.0  # standard deviation of the first logits around the one-way tables
 # Steps of a class's own logits, where those that all classes or all components share take steps of 1: columns mostly go
-# together in one class as in another, and what is taken for a difference is mostly noise. Once the fit stalls, 1 too.
+# together in one class as in another, and what is taken for a difference is mostly noise.
 OWN_RATE = 0.1
 
 
@@ -124,13 +124,11 @@ def _fit(
     params = _start(targets, each, seed, shared=noisy)
     optimiser = _Optimiser(noisy, steps)
     state = optimiser.transformation.init(params)
-    done, before, own_rate = 0, np.inf, OWN_RATE if "common" in params else 1.0
+    done, before = 0, np.inf
     progress("fitting", 0.0, note)
     while done < steps:
         length = min(STEPS_PER_CHUNK, steps - done)
-        params, state, loss = _chunk(
-            params, state, columns, ties, own_rate, enough, data, optimiser=optimiser, length=length
-        )
+        params, state, loss = _chunk(params, state, columns, ties, enough, data, optimiser=optimiser, length=length)
         done += length
         error = float(loss) / measured
         if not np.isfinite(error):
@@ -138,9 +136,7 @@ def _fit(
         progress("fitting", done / steps, note)
         if done % STALL_STEPS == 0:
             if error > STALLED * before:
-                if own_rate == 1:
-                    break
-                own_rate = 1.0
+                break
             before = error
         if loss <= enough:
             break
@@ -196,7 +192,6 @@ def _chunk(
     state: Any,
     columns: jax.Array,
     ties: jax.Array | None,
-    own_rate: float,
     enough: np.float32,
     data: Any,
     *,
@@ -214,7 +209,8 @@ def _chunk(
             gradient["common"] = of_logits.sum(axis=0, keepdims=True)
             gradient["shift"] = of_logits.sum(axis=1, keepdims=True)
         updates, state = optimiser.transformation.update(gradient, state, params)
-        updates["own"] = own_rate * updates["own"]
+        if "common" in params:
+            updates["own"] = OWN_RATE * updates["own"]
         # Few tables are met within a few steps: a fit ends at the step that does it, not at the end of a chunk.
         on = loss > enough
         moved = jax.tree.map(lambda old, change: jnp.where(on, old + change, old), params, updates)
