@@ -112,16 +112,27 @@ def test_where_all_is_clear_tables_are_counts_again(clear_targets: Targets, trut
     assert not clear_targets.even.any()
 
 
+def furthest(fitted: Fitted, truth: np.ndarray) -> float:
+    """The largest error of a measured cell, of 1,000 rows in all."""
+    places = ((slice(0, 3), slice(3, 5)), (slice(3, 5), slice(5, 9)))
+    tables = zip(places, tables_of(truth, MEASURED), strict=True)
+    return max(float(np.abs(two_way(fitted, *place) - table).max()) for place, table in tables)
+
+
 @pytest.mark.parametrize("form", ["targets", "clear_targets"])
 def test_measured_tables_are_met(form: str, truth: np.ndarray, request: pytest.FixtureRequest, monkeypatch):
-    """Of counts in all, 1,000, every cell is within six, by either form, if a fit goes on beyond the noise."""
+    """By either form, if a fit goes on beyond the noise."""
     monkeypatch.setattr(fit_module, "NOISE_LEVEL", 0.02)
     given = request.getfixturevalue(form)
-    fitted = fit_mixture(given, components=8, fits=1, steps=1000, seed=0, progress=silent, note="")
-    for (first, second), table in zip(
-        ((slice(0, 3), slice(3, 5)), (slice(3, 5), slice(5, 9))), tables_of(truth, MEASURED), strict=True
-    ):
-        np.testing.assert_allclose(two_way(fitted, first, second), table, atol=6)
+    fitted = fit_mixture(given, components=8, fits=1, steps=1000, seed=0, progress=silent, note="", noisy=False)
+    assert furthest(fitted, truth) < 6
+
+
+def test_tables_are_met_as_far_as_noise_goes(fitted: Fitted, truth: np.ndarray):
+    """Classes that have nothing in common too, at which a fit under noise is slow."""
+    apart = [table - table.sum(axis=0) / 2 for table in tables_of(truth, MEASURED)]
+    assert max(np.abs(table).max() for table in apart) > 60
+    assert furthest(fitted, truth) < 20
 
 
 def test_the_result_is_a_mixture(fitted: Fitted):
