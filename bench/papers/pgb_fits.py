@@ -7,15 +7,15 @@ import math
 from typing import Any
 
 import understudy as us
-from understudy.boosting.method import plan_picks, reject, training_budget
+from understudy.boosting.method import plan_picks, reject
 from understudy.boosting.settings import Boosting
+from understudy.boosting.shares import training_part
 from understudy.privacy import Budget
 from understudy.privacy import epsilon as epsilon_of
-from understudy.synthesizers.api import Model
+from understudy.synthesizers.api import Model, make_config, method_module, settings_of
 from understudy.table.table import Table
 
 CRITICS = ("dp-wgan", "dp-cgan", "dp-auto-gan")  # whose critics a model may keep; those of gs-wgan are not private
-CHECKPOINTS = Boosting.checkpoints
 
 
 def fitted(table: Table, schema: us.Schema, method: str, epsilon: float, seed: int) -> dict[str, Model]:
@@ -27,13 +27,21 @@ def fitted(table: Table, schema: us.Schema, method: str, epsilon: float, seed: i
     if method in CRITICS:
         lines["DRS"] = reject(last, seed=seed)
     budget = Budget(epsilon, last.certificate.delta)
-    part = training_budget(budget, Boosting.share)
-    trained = us.fit(table, schema, method=method, epsilon=part.epsilon, seed=seed, checkpoints=CHECKPOINTS)
+    trained = trained_part(table, schema, method, budget, seed)
     for kinds in ("critics", "auto") if method in CRITICS else ("auto",):
-        boosted = boost_up_to(budget, trained, table, seed=seed, distinguishers=kinds)
+        weights = "average" if kinds == "critics" else Boosting.weights  # critics: the paper's own game
+        boosted = boost_up_to(budget, trained, table, seed=seed, distinguishers=kinds, weights=weights)
         lines |= {f"PGB {kinds}": boosted, f"PGB+DRS {kinds}": with_rejection(boosted)}
     check_spent(lines, epsilon)
     return lines
+
+
+def trained_part(table: Table, schema: us.Schema, method: str, budget: Budget, seed: int) -> Model:
+    """What `fit(..., boost=True)` trains before the picks: on the part of the budget and with the settings it takes."""
+    module = method_module(method)
+    config, part = training_part(module, make_config(module, {}), schema.learnt(), budget, Boosting())
+    given = {"epsilon": part.epsilon, "delta": part.delta, "seed": seed}
+    return us.fit(table, schema, method=method, **given, **settings_of(config))
 
 
 def boost_up_to(budget: Budget, model: Model, table: Table, *, seed: int, **settings: Any) -> Model:

@@ -15,8 +15,6 @@ from bench.datasets import FILES, locate
 from bench.papers import digit_score
 from bench.papers import pgb_fits as fits
 from bench.papers.dp_merf_images import CLASSES, SCHEMA, SIDE, read
-from understudy.boosting.method import training_budget
-from understudy.boosting.settings import Boosting
 from understudy.privacy import Budget
 from understudy.synthesizers.api import Model
 from understudy.table.table import Table
@@ -57,8 +55,7 @@ def fitted(table: Table, schema: us.Schema, method: str, epsilon: float, seed: i
     equal: it spends what PGB spends."""
     last = us.fit(table, schema, method=method, epsilon=epsilon, seed=seed)
     budget = Budget(epsilon, last.certificate.delta)
-    part = training_budget(budget, Boosting.share)
-    trained = us.fit(table, schema, method=method, epsilon=part.epsilon, delta=budget.delta, seed=seed)
+    trained = fits.trained_part(table, schema, method, budget, seed)
     boosted = fits.boost_up_to(budget, trained, table, seed=seed)
     equal = np.full_like(boosted.released.weights, 1 / len(boosted.released.weights))
     lines = {

@@ -91,6 +91,22 @@ def test_all_lines_spend_one_budget():
         pgb_fits.check_spent({"PGB": boosted}, 0.9)
 
 
+def test_what_is_boosted_was_trained_as_in_a_fit_with_boosting():
+    table = us.read_table(people(), PEOPLE)
+    trained = pgb_fits.trained_part(table, PEOPLE, "dp-vae", Budget(1.0, 1e-6), seed=0)
+    boosted = us.fit(table, PEOPLE, method="dp-vae", epsilon=1.0, delta=1e-6, seed=0, boost=True)
+    whole = us.fit(table, PEOPLE, method="dp-vae", epsilon=1.0, delta=1e-6, seed=0)
+    events = [entry.event for entry in trained.certificate.entries]
+    assert events == [entry.event for entry in boosted.certificate.entries][: len(events)]
+    columns, steps = ([model.certificate.entries[place].event for model in (whole, trained)] for place in (0, 1))
+    assert columns[1].noise_multiplier == pytest.approx(columns[0].noise_multiplier, rel=0.01)
+    assert steps[1] != steps[0]
+    again = pgb_fits.boost_up_to(Budget(1.0, 1e-6), trained, table, seed=0)
+    ours, fitted = (model.certificate.entries[-1].event for model in (again, boosted))
+    assert ours.count == fitted.count
+    assert ours.event.epsilon == pytest.approx(fitted.event.epsilon, rel=1e-3)
+
+
 def test_the_digit_network_learns_and_scores():
     """Two kinds of pictures, a bright left and a bright right half."""
     rng = np.random.default_rng(0)

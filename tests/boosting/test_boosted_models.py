@@ -9,8 +9,9 @@ import pytest
 
 import understudy as us
 from understudy.boosting.game import MOST_ROUNDS
-from understudy.boosting.method import Picks, boost, pick_epsilon, plan_picks, reject, training_budget
+from understudy.boosting.method import Picks, boost, pick_epsilon, plan_picks, reject
 from understudy.boosting.settings import Boosting
+from understudy.boosting.shares import training_budget
 from understudy.errors import BudgetError, ModelFileError, OptionError, SchemaError
 from understudy.privacy import BoundedRange, Budget, BudgetFile, SelfComposed, Streams, epsilon
 from understudy.synthesizers.api import fit, load

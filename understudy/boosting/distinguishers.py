@@ -49,6 +49,9 @@ class Dense:
     def expectations(self, weights: np.ndarray) -> np.ndarray:
         return np.clip((self.matrix @ np.asarray(weights, dtype=np.float32)).astype(np.float64), 0.0, 1.0)
 
+    def sum_of(self, factors: np.ndarray) -> np.ndarray:
+        return factors @ self.matrix
+
     def sums(self, table: Table) -> np.ndarray:
         total = np.zeros(self.count, dtype=np.int64)
         for block in table.blocks(ROWS_PER_BLOCK):
@@ -88,6 +91,12 @@ class Marginals:
             found[first:end] = np.bincount(places - first, weights=weights, minlength=end - first)
         return found
 
+    def sum_of(self, factors: np.ndarray) -> np.ndarray:
+        total = np.zeros(self.pool.shape[1])
+        for places in self.pool:
+            total += factors[places]
+        return total
+
     def sums(self, table: Table) -> np.ndarray:
         total = np.zeros(self.count, dtype=np.int64)
         for block in table.blocks(ROWS_PER_BLOCK):
@@ -118,6 +127,10 @@ class Joined:
 
     def expectations(self, weights: np.ndarray) -> np.ndarray:
         return np.concatenate([family.expectations(weights) for family in self.families])
+
+    def sum_of(self, factors: np.ndarray) -> np.ndarray:
+        parts = np.split(factors, self._starts[1:-1])
+        return np.sum([family.sum_of(part) for family, part in zip(self.families, parts, strict=True)], axis=0)
 
     def sums(self, table: Table) -> np.ndarray:
         return np.concatenate([family.sums(table) for family in self.families])

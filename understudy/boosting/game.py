@@ -19,6 +19,7 @@ from understudy.table.table import Table
 LARGEST_RATE = 1.0
 FEWEST_ROUNDS, MOST_ROUNDS = 20, 1000  # by rule
 USUAL_COUNT = 1000  # of distinguishers, as far as the rule for rounds is concerned: it asks for the logarithm alone
+MOST_KEPT = 1 << 25  # means of distinguishers, one a round and distinguisher: 128 MB
 CONFIDENCE = 0.05  # the chance at which `alpha` may fail
 
 
@@ -34,6 +35,9 @@ class Family(Protocol):
     def expectations(self, weights: np.ndarray) -> np.ndarray:
         """Every distinguisher's mean over the pool with these weights, which sum to 1."""
 
+    def sum_of(self, factors: np.ndarray) -> np.ndarray:
+        """The sum of all distinguishers on the pool, each times its factor."""
+
     def sums(self, table: Table) -> np.ndarray:
         """Every distinguisher's sum over the rows in steps of 1/UNIT, int64: private. A row adds 0 to UNIT to each."""
 
@@ -44,12 +48,16 @@ class Played:
 
     weights: of the pool's rows, the average over the rounds. average: of the picked distinguishers, on the pool.
     alpha: with probability 0.95, (weights, average) is an alpha-approximate equilibrium (`equilibrium_bound`).
+    expected: the mean of every distinguisher under the weights of each round, (rounds, distinguishers); None where
+    these are too many to keep. rate: of the weights.
     """
 
     picks: np.ndarray
     weights: np.ndarray
     average: np.ndarray
     alpha: float
+    expected: np.ndarray | None
+    rate: float
 
 
 def play(
@@ -86,10 +94,13 @@ def play(
         sums = np.concatenate([sums, table.rows * UNIT - sums])
     log_weights, total, average = np.zeros(pool_size), np.zeros(pool_size), np.zeros(pool_size)
     picks = np.empty(rounds, dtype=np.int32)
+    kept = np.empty((rounds, family.count), dtype=np.float32) if rounds * family.count <= MOST_KEPT else None
     for number in range(rounds):
         weights = normalised(log_weights)
         total += weights
         expected = family.expectations(weights)
+        if kept is not None:
+            kept[number] = expected
         if both_ways:
             expected = np.concatenate([expected, 1 - expected])
         pick = select(
@@ -113,6 +124,8 @@ def play(
         weights=total / rounds,
         average=average / rounds,
         alpha=equilibrium_bound(len(sums), pool_size, rounds, rows, epsilon, rate),
+        expected=kept,
+        rate=rate,
     )
 
 

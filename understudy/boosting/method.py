@@ -1,6 +1,5 @@
 """Boosting as part of a fit (one budget, one certificate), and of models that are there already."""
 
-import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,14 +11,16 @@ import numpy as np
 
 from understudy.boosting.boosted import NAME, Released
 from understudy.boosting.distinguishers import critics, distinguishers, has_critics
-from understudy.boosting.game import FEWEST_ROUNDS, Family, play, usual_rounds
+from understudy.boosting.game import FEWEST_ROUNDS, Family, Played, play, usual_rounds
+from understudy.boosting.likelihood import Account, likely_weights, shrunk
 from understudy.boosting.pool import Pool, check_models, make_pool
 from understudy.boosting.raking import bear_columns
 from understudy.boosting.settings import Boosting, read_settings
+from understudy.boosting.shares import training_part
 from understudy.errors import OptionError, SchemaError
 from understudy.privacy import BoundedRange, Budget, BudgetFile, Entry, Event, Ledger, SelfComposed, Streams
 from understudy.privacy import epsilon as epsilon_of
-from understudy.privacy.calibrate import calibrate, gaussian_epsilon, noise_multiplier
+from understudy.privacy.calibrate import calibrate
 from understudy.privacy.certificate import SEEDED, Certificate
 from understudy.progress import Progress, silent
 from understudy.schema import Schema
@@ -52,7 +53,8 @@ class BoostedMethod:
         if "critics" in self.settings.kinds and not hasattr(config, "critic_hidden"):
             raise OptionError(f"distinguishers: {self.module.NAME} has no critics; choose a GAN, or ask for marginals")
         if hasattr(self.module, "check"):
-            self.module.check(self._config(config), schema, training_budget(budget, self.settings.share))
+            config, part = training_part(self.module, config, schema, budget, self.settings)
+            self.module.check(config, schema, part)
 
     def train(
         self, config: Any, schema: Schema, table: Table, budget: Budget, *, streams: Streams, progress: Progress
@@ -62,10 +64,8 @@ class BoostedMethod:
         Charges: the method's own events; `SelfComposed(BoundedRange(epsilon), rounds)` for the picks, with the epsilon
         that brings all of them together to the budget. All entries are on one ledger.
         """
-        part = training_budget(budget, self.settings.share)
-        released, trained = self.module.train(
-            self._config(config), schema, table, part, streams=streams, progress=progress
-        )
+        config, part = training_part(self.module, config, schema, budget, self.settings)
+        released, trained = self.module.train(config, schema, table, part, streams=streams, progress=progress)
         ledger = Ledger(budget)
         for entry in trained.entries:
             ledger.charge(entry.event, entry.purpose)
@@ -74,23 +74,10 @@ class BoostedMethod:
         plan = plan_picks(self.settings, schema, budget, beside=ledger.events)
         return boost_table(board, table, plan, streams=streams, ledger=ledger, progress=progress), ledger
 
-    def _config(self, config: Any) -> Any:
-        """With checkpoints kept, where the method can and was not told how many."""
-        if getattr(config, "checkpoints", None) != 0:
-            return config
-        return dataclasses.replace(config, checkpoints=min(self.settings.checkpoints, config.steps))
-
 
 def boosted_method(module: ModuleType, given: bool | Mapping[str, Any]) -> BoostedMethod:
     """For `fit(..., boost=...)`."""
     return BoostedMethod(module, read_settings(given))
-
-
-def training_budget(budget: Budget, share: float) -> Budget:
-    """What the picks' share leaves, in terms of 1/z^2: a public rule."""
-    if not budget.private:
-        return budget
-    return Budget(gaussian_epsilon(noise_multiplier(budget) / math.sqrt(1 - share), budget.delta), budget.delta)
 
 
 def pick_epsilon(budget: Budget, rounds: int, *, beside: Sequence[Event] = ()) -> float:
@@ -158,15 +145,31 @@ def boost_table(
         ledger=ledger,
         progress=progress,
     )
+    weights, average, caution = weigh(played, family, pool, picks, settings)
     told = settings.told(picks.rounds) | {
         "methods": board.methods,
         "distinguishers_played": family.count * (1 + settings.both_ways),
         "alpha": played.alpha,
+        "caution": caution,
         "columns_kept": bear_columns(pool.schema, ledger.budget),
     }
-    return Released(
-        pool.schema, pool.codes, played.weights, played.average, played.picks, pool.rows, settings.drs, told
-    )
+    return Released(pool.schema, pool.codes, weights, average, played.picks, pool.rows, settings.drs, told)
+
+
+def weigh(
+    played: Played, family: Family, pool: Pool, picks: Picks, settings: Boosting
+) -> tuple[np.ndarray, np.ndarray, float | None]:
+    """Weights of the pool, the distinguisher to reject by, and the caution that both were made with, None for averages.
+
+    Picks and released values alone go in. Without privacy a pick has no likelihood, and averages are taken; also where
+    there are too many rounds to keep.
+    """
+    if settings.weights == "average" or math.isinf(picks.epsilon) or played.expected is None:
+        return played.weights, played.average, None
+    strength = picks.epsilon * pool.rows
+    account = Account(family, played.picks, played.expected, strength, settings.both_ways)
+    weights, caution = likely_weights(account, pull=strength / played.rate)
+    return weights, shrunk(played.average, caution), caution
 
 
 def reject(model: Model, *, pool_rows: int = Boosting.pool_rows, seed: int | None = None) -> Model:

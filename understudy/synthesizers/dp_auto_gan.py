@@ -12,7 +12,7 @@ from understudy.synthesizers.neural.plans import (
     check_options,
     check_size,
     make_plans,
-    share_of_one_way,
+    one_way_share_of,
     widest,
 )
 from understudy.synthesizers.neural.released import Released
@@ -21,7 +21,7 @@ from understudy.table.table import Table
 NAME = "dp-auto-gan"
 SUMMARY = "autoencoder by DP-SGD, then a GAN by DP-SGD in front of its decoder"
 
-__all__ = ["NAME", "SUMMARY", "Config", "Released", "check", "train"]
+__all__ = ["NAME", "SUMMARY", "Config", "Released", "check", "one_way_share_of", "train"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +68,7 @@ def _plan(config: Config, schema: Schema, budget: Budget) -> Plans:
     width = widest(schema)
     check_size(config.parameters(width), "critic_hidden or generator_hidden")
     check_size(2 * (width + config.latent) * config.autoencoder_hidden, "autoencoder_hidden")
-    share = config.one_way_share or share_of_one_way(schema, budget)
+    share = one_way_share_of(config, schema, budget)
     left = 1 - share
     phases = (
         Phase(config.batch, config.autoencoder_steps, left * config.autoencoder_share, config.autoencoder_clip),

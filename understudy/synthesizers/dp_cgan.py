@@ -7,14 +7,14 @@ from understudy.progress import Progress
 from understudy.schema import Schema
 from understudy.synthesizers.dp_wgan import plan_game, train_gan
 from understudy.synthesizers.neural.gan_options import GanOptions
-from understudy.synthesizers.neural.plans import Plans, label_classes
+from understudy.synthesizers.neural.plans import Plans, label_classes, one_way_share_of
 from understudy.synthesizers.neural.released import Released
 from understudy.table.table import Table
 
 NAME = "dp-cgan"
 SUMMARY = "GAN told the label, critic trained by DP-SGD; needs a label with declared values"
 
-__all__ = ["NAME", "SUMMARY", "Config", "Released", "check", "train"]
+__all__ = ["NAME", "SUMMARY", "Config", "Released", "check", "one_way_share_of", "train"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from understudy.synthesizers.neural.plans import (
     check_options,
     check_size,
     make_plans,
-    share_of_one_way,
+    one_way_share_of,
     widest,
 )
 from understudy.synthesizers.neural.released import Released
@@ -20,7 +20,7 @@ from understudy.table.table import Table
 NAME = "dp-vae"
 SUMMARY = "variational autoencoder trained by DP-SGD; draws rows from the decoder"
 
-__all__ = ["NAME", "SUMMARY", "Config", "Released", "check", "train"]
+__all__ = ["NAME", "SUMMARY", "Config", "Released", "check", "one_way_share_of", "train"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +72,7 @@ def check(config: Config, schema: Schema, budget: Budget) -> None:
 
 def _plan(config: Config, schema: Schema, budget: Budget) -> Plans:
     check_size(2 * (widest(schema) + config.latent) * config.hidden, "hidden")
-    share = config.one_way_share or share_of_one_way(schema, budget)
+    share = one_way_share_of(config, schema, budget)
     phase = Phase(config.batch, config.steps, 1 - share, config.clip, config.checkpoints)
     return make_plans(schema, budget, one_way_share=share, phases=(phase,))
 

@@ -6,14 +6,14 @@ from understudy.privacy import Budget, Ledger, Streams
 from understudy.progress import Progress
 from understudy.schema import Schema
 from understudy.synthesizers.neural.gan_options import GanOptions
-from understudy.synthesizers.neural.plans import Phase, Plans, check_size, make_plans, share_of_one_way, widest
+from understudy.synthesizers.neural.plans import Phase, Plans, check_size, make_plans, one_way_share_of, widest
 from understudy.synthesizers.neural.released import Released
 from understudy.table.table import Table
 
 NAME = "dp-wgan"
 SUMMARY = "Wasserstein GAN on encoded rows, critic trained by DP-SGD"
 
-__all__ = ["NAME", "SUMMARY", "Config", "Released", "check", "train"]
+__all__ = ["NAME", "SUMMARY", "Config", "Released", "check", "one_way_share_of", "train"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +29,7 @@ def check(config: Config, schema: Schema, budget: Budget) -> None:
 def plan_game(config: GanOptions, schema: Schema, budget: Budget) -> Plans:
     """Noise of the one-way tables and of the critic's steps, refusing networks that would not fit."""
     check_size(config.parameters(widest(schema)), "critic_hidden or generator_hidden")
-    share = config.one_way_share or share_of_one_way(schema, budget)
+    share = one_way_share_of(config, schema, budget)
     phase = Phase(config.batch, config.steps, 1 - share, config.clip, config.checkpoints)
     return make_plans(schema, budget, one_way_share=share, phases=(phase,))
 

@@ -17,7 +17,7 @@ from understudy.synthesizers.neural.plans import (
     check_size,
     label_classes,
     make_plans,
-    share_of_one_way,
+    one_way_share_of,
     widest,
 )
 from understudy.synthesizers.neural.released import Generator, Released
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 NAME = "dp-syn"
 SUMMARY = "by class of the label, an autoencoder by DP-SGD and a mixture of Gaussians over its codes (DP-EM)"
 
-__all__ = ["NAME", "SUMMARY", "Config", "Released", "check", "train"]
+__all__ = ["NAME", "SUMMARY", "Config", "Released", "check", "one_way_share_of", "train"]
 
 # A class whose released rows are fewer than this many standard deviations of a one-way count is not trained on: its
 # own gradients would be noise.
@@ -99,7 +99,7 @@ def check(config: Config, schema: Schema, budget: Budget) -> None:
 def _plan(config: Config, schema: Schema, budget: Budget) -> Plans:
     label_classes(schema, NAME)
     check_size(2 * (widest(schema) + config.latent) * config.hidden, "hidden")
-    one_way = config.one_way_share or share_of_one_way(schema, budget)
+    one_way = one_way_share_of(config, schema, budget)
     moments = (1 - one_way) * config.moment_share
     return make_plans(
         schema,

@@ -5,13 +5,14 @@ from understudy.progress import Progress
 from understudy.schema import Schema
 from understudy.synthesizers.gs_wgan.config import Config
 from understudy.synthesizers.gs_wgan.plan import make_plan
+from understudy.synthesizers.neural.plans import one_way_share_of
 from understudy.synthesizers.neural.released import Released
 from understudy.table.table import Table
 
 NAME = "gs-wgan"
 SUMMARY = "GAN with many critics on disjoint slices of the rows; noisy slopes of one of them move the generator"
 
-__all__ = ["NAME", "SUMMARY", "Config", "Released", "check", "train"]
+__all__ = ["NAME", "SUMMARY", "Config", "Released", "check", "one_way_share_of", "train"]
 
 
 def check(config: Config, schema: Schema, budget: Budget) -> None:

@@ -12,7 +12,7 @@ from understudy.privacy.calibrate import calibrate, noise_multiplier
 from understudy.schema import Boolean, Categorical, Schema
 from understudy.synthesizers.gs_wgan.config import Config
 from understudy.synthesizers.gs_wgan.features import most_features
-from understudy.synthesizers.neural.plans import MOST_CLASSES, MOST_PARAMETERS, check_size, share_of_one_way, widest
+from understudy.synthesizers.neural.plans import MOST_CLASSES, MOST_PARAMETERS, check_size, one_way_share_of, widest
 from understudy.synthesizers.one_way import check_one_way
 from understudy.table.cells import cells_of
 
@@ -44,7 +44,7 @@ def make_plan(config: Config, schema: Schema, budget: Budget) -> Plan:
     sizes = (config.latent + MOST_CLASSES, *config.generator_hidden, width)
     check_size(sum(a * b for a, b in itertools.pairwise(sizes)), "generator_hidden")
     check_size(critics * _weights(config, schema), "critics, powers or critic_hidden")
-    share = config.one_way_share or share_of_one_way(schema, budget)
+    share = one_way_share_of(config, schema, budget)
     one_way = noise_multiplier(budget) / math.sqrt(share)
     check_one_way(schema, noise_multiplier=one_way)
     asking = Asking(

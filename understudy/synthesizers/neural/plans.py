@@ -84,6 +84,14 @@ def make_plans(
     return Plans(_multiplier(noise, 1.0, 1, one_way_share), plans, multipliers)
 
 
+def one_way_share_of(config: Any, schema: Schema, budget: Budget) -> float:
+    """The share of the budget for the one-way tables: as asked for, or by the public rule.
+
+    Methods whose module has this by name are boosted with their columns as they are without (boosting/shares.py).
+    """
+    return config.one_way_share or share_of_one_way(schema, budget)
+
+
 def share_of_one_way(schema: Schema, budget: Budget) -> float:
     """The share of the budget for the one-way tables: more where noise is large beside the declared rows.
 
