@@ -92,11 +92,10 @@ def test_all_lines_spend_one_budget():
 
 
 def test_what_is_boosted_was_trained_as_in_a_fit_with_boosting():
-    schema = PEOPLE.model_copy(update={"rows": 4000})  # enough that columns are kept
-    table = us.read_table(people(), schema)
-    trained = pgb_fits.trained_part(table, schema, "dp-vae", Budget(1.0, 1e-6), seed=0)
-    boosted = us.fit(table, schema, method="dp-vae", epsilon=1.0, delta=1e-6, seed=0, boost=True)
-    whole = us.fit(table, schema, method="dp-vae", epsilon=1.0, delta=1e-6, seed=0)
+    table = us.read_table(people(), PEOPLE)
+    trained = pgb_fits.trained_part(table, PEOPLE, "dp-vae", Budget(1.0, 1e-6), seed=0)
+    boosted = us.fit(table, PEOPLE, method="dp-vae", epsilon=1.0, delta=1e-6, seed=0, boost=True)
+    whole = us.fit(table, PEOPLE, method="dp-vae", epsilon=1.0, delta=1e-6, seed=0)
     events = [entry.event for entry in trained.certificate.entries]
     assert events == [entry.event for entry in boosted.certificate.entries][: len(events)]
     columns, steps = ([model.certificate.entries[place].event for model in (whole, trained)] for place in (0, 1))

@@ -147,14 +147,12 @@ def _weighed(family: game.Family, table: Table, pool: Pool) -> tuple[np.ndarray,
 def test_averages_where_asked_for_and_where_there_is_no_likelihood(plain, rows, monkeypatch: pytest.MonkeyPatch):
     quick = {"rounds": 40, "pool_rows": 400, "seed": 1}
     average = boost([plain], rows, epsilon=0.5, weights="average", **quick)
-    likely = boost([plain], rows, epsilon=0.5, weights="likely", **quick)
-    by_rule = boost([plain], rows, epsilon=0.5, **quick)  # too few rows for columns to be kept: averages
-    assert (by_rule.released.weights == average.released.weights).all()
+    likely = boost([plain], rows, epsilon=0.5, **quick)
     assert (average.released.picks == likely.released.picks).all()
     assert (average.released.weights != likely.released.weights).any()
     assert average.released.settings["caution"] is None
     assert likely.released.settings["caution"] in CAUTIONS
-    assert boost([plain], rows, epsilon=math.inf, weights="likely", **quick).released.settings["caution"] is None
+    assert boost([plain], rows, epsilon=math.inf, **quick).released.settings["caution"] is None
     monkeypatch.setattr(game, "MOST_KEPT", 10)
-    too_many = boost([plain], rows, epsilon=0.5, weights="likely", **quick)
+    too_many = boost([plain], rows, epsilon=0.5, **quick)
     assert (too_many.released.weights == average.released.weights).all()

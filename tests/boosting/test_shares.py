@@ -6,9 +6,8 @@ import pytest
 from boosting_helpers import PEOPLE
 
 import understudy as us
-from understudy.boosting.raking import bear_columns
 from understudy.boosting.settings import Boosting
-from understudy.boosting.shares import training_budget, training_part, with_columns
+from understudy.boosting.shares import training_budget, training_part
 from understudy.errors import OptionError
 from understudy.privacy import BoundedRange, Budget, Gaussian, SelfComposed, epsilon
 from understudy.privacy.calibrate import noise_multiplier
@@ -21,10 +20,9 @@ SHORT = {
     "gs-wgan": {"steps": 20, "generator_hidden": (8,), "critic_hidden": 4, "latent": 4},
 }
 BUDGET = Budget(1.0, 1e-6)
-MANY = PEOPLE.model_copy(update={"rows": 4_000})  # just enough that columns are kept
 
 
-def part_of(method: str, budget: Budget = BUDGET, schema: us.Schema = MANY, **options):
+def part_of(method: str, budget: Budget = BUDGET, schema: us.Schema = PEOPLE, **options):
     module = method_module(method)
     return training_part(module, make_config(module, options), schema, budget, Boosting())
 
@@ -32,7 +30,7 @@ def part_of(method: str, budget: Budget = BUDGET, schema: us.Schema = MANY, **op
 @pytest.mark.parametrize("method", SHORT)
 def test_columns_have_the_same_noise_with_and_without_boosting(rows, method: str):
     fits = [
-        us.fit(rows, MANY, method=method, epsilon=1.0, delta=1e-6, boost=boost, **SHORT[method])
+        us.fit(rows, PEOPLE, method=method, epsilon=1.0, delta=1e-6, boost=boost, **SHORT[method])
         for boost in (False, {"rounds": 30, "pool_rows": 500})
     ]
     plain, boosted = fits
@@ -65,23 +63,14 @@ def test_the_rule_sees_the_whole_budget():
     """By what is left of it the rule would ask for more."""
     module = method_module("dp-wgan")
     config, part = part_of("dp-wgan")
-    whole = module.one_way_share_of(module.Config(), MANY, BUDGET)
-    assert 0.1 < whole <= module.one_way_share_of(module.Config(), MANY, part)
+    whole = module.one_way_share_of(module.Config(), PEOPLE, BUDGET)
+    assert 0.15 < whole < module.one_way_share_of(module.Config(), PEOPLE, part)
     assert config.one_way_share == pytest.approx(whole / 0.85)
 
 
-@pytest.mark.parametrize("method", BY_STEPS)
-def test_with_few_rows_all_parts_of_the_training_pay(method: str):
-    """The game mends columns there: they are not kept, and what was asked for is of the training's part."""
-    assert not bear_columns(PEOPLE, BUDGET)
-    config, part = part_of(method, schema=PEOPLE, one_way_share=0.34)
-    assert config.one_way_share == 0.34
-    assert part == training_budget(BUDGET, 0.15)
-
-
 def test_steps_keep_a_tenth_where_columns_would_take_all():
-    module = method_module("dp-wgan")
-    assert with_columns(module.Config(), 0.8, 0.15).one_way_share == 0.9
+    few = PEOPLE.model_copy(update={"rows": 100})
+    assert part_of("dp-wgan", schema=few)[0].one_way_share == 0.9
     with pytest.raises(OptionError, match=r"one_way_share must be at most 0\.765"):
         part_of("dp-wgan", one_way_share=0.8)
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from os import PathLike
 from types import ModuleType
 from typing import Any
@@ -145,15 +145,13 @@ def boost_table(
         ledger=ledger,
         progress=progress,
     )
-    kept = bear_columns(pool.schema, ledger.budget)
-    rule = "likely" if kept else "average"
-    weights, average, caution = weigh(played, family, pool, picks, replace(settings, weights=settings.weights or rule))
+    weights, average, caution = weigh(played, family, pool, picks, settings)
     told = settings.told(picks.rounds) | {
         "methods": board.methods,
         "distinguishers_played": family.count * (1 + settings.both_ways),
         "alpha": played.alpha,
         "caution": caution,
-        "columns_kept": kept,
+        "columns_kept": bear_columns(pool.schema, ledger.budget),
     }
     return Released(pool.schema, pool.codes, weights, average, played.picks, pool.rows, settings.drs, told)
 
@@ -164,8 +162,7 @@ def weigh(
     """Weights of the pool, the distinguisher to reject by, and the caution that both were made with, None for averages.
 
     Picks and released values alone go in. Without privacy a pick has no likelihood, and averages are taken; also where
-    there are too many rounds to keep. With few rows averages are the rule: there the game mends columns, and takes
-    every pick for it.
+    there are too many rounds to keep.
     """
     if settings.weights == "average" or math.isinf(picks.epsilon) or played.expected is None:
         return played.weights, played.average, None

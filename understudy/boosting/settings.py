@@ -22,8 +22,7 @@ class Boosting:
     drs: reject rows by the average distinguisher as well.
     pool_rows: synthetic rows that get weights.
     rate: of the multiplicative weights; None is a rule, smaller where rounds are many.
-    weights: likely (those that explain the picks best) or average (of all rounds, as in the paper); None is a rule,
-        likely where columns are kept.
+    weights: likely (those that explain the picks best) or average (of all rounds, as in the paper).
     both_ways: play with 1 - D beside every distinguisher D.
     share: share of the budget (of 1/z^2) for the picks, where one budget pays for training and boosting.
     checkpoints: how many earlier generators and critics to keep, where boosting is part of a fit.
@@ -34,7 +33,7 @@ class Boosting:
     drs: bool = False
     pool_rows: int = 20_000
     rate: float | None = None
-    weights: str | None = None
+    weights: str = WEIGHTS[0]
     both_ways: bool = True
     share: float = 0.15
     checkpoints: int = 10
@@ -51,8 +50,8 @@ class Boosting:
             raise OptionError(f"share must be a number above 0 and below 1, got {self.share!r}")
         if self.rate is not None and not (_number(self.rate) and 0 < self.rate <= 100):
             raise OptionError(f"rate must be a number above 0 and at most 100, or none, got {self.rate!r}")
-        if self.weights not in (None, *WEIGHTS):
-            raise OptionError(f"weights must be {' or '.join(WEIGHTS)}, or none, got {self.weights!r}")
+        if self.weights not in WEIGHTS:
+            raise OptionError(f"weights must be {' or '.join(WEIGHTS)}, got {self.weights!r}")
         asked = [self.distinguishers] if isinstance(self.distinguishers, str) else self.distinguishers
         if not isinstance(asked, Sequence) or not asked:
             raise OptionError(f"distinguishers must be {AUTO}, functions, or some of {', '.join(KINDS)}")

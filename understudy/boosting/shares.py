@@ -5,7 +5,6 @@ import math
 from types import ModuleType
 from typing import Any
 
-from understudy.boosting.raking import bear_columns
 from understudy.boosting.settings import Boosting
 from understudy.errors import OptionError
 from understudy.privacy import Budget
@@ -28,12 +27,11 @@ def training_part(
 
     Checkpoints are kept where the method can and was not told how many. Methods that learn by steps have the same
     one-way tables as without boosting (`with_columns`), so that the picks are paid by the steps alone: picks weigh
-    rows by how columns go together, which is what the steps learn, and can mend no column. Where columns are not kept
-    (`bear_columns`) the game does mend them, and all parts of the training give alike.
+    rows by how columns go together, which is what the steps learn, and can mend no column.
     """
     if getattr(config, "checkpoints", None) == 0:
         config = dataclasses.replace(config, checkpoints=min(settings.checkpoints, config.steps))
-    if budget.private and hasattr(module, "one_way_share_of") and bear_columns(schema, budget):
+    if budget.private and hasattr(module, "one_way_share_of"):
         config = with_columns(config, module.one_way_share_of(config, schema, budget), settings.share)
     return config, training_budget(budget, settings.share)
 
