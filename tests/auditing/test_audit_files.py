@@ -136,7 +136,9 @@ def test_statements_say_what_can_be_concluded():
 
 
 def test_too_little_time_is_told(no_steps):
-    found = audit("independent", epsilon=4.0, minutes=0.005, canaries=("corner",), workers=0)
+    # At the usual confidence a bound may be wrong once in twenty times.
+    careful = {"workers": 0, "confidence": 1 - 1e-6}
+    found = audit("independent", epsilon=4.0, minutes=0.005, canaries=("corner",), **careful)
     assert found.lower_bound < 4
     assert "stands" in found.statement()
 
