@@ -104,7 +104,8 @@ def interactions(counts: np.ndarray) -> np.ndarray:
     """
     first, second = counts.shape[1:]
     rows, columns = counts.sum(axis=2, keepdims=True), counts.sum(axis=1, keepdims=True)
-    # In whole numbers up to the last division, so that rounding moves nothing past its bound.
+    # In whole numbers up to the division, which alone rounds, by 2^-53 of a number: for 100 million rows that is still
+    # far below the 2^-14 of the sensitivity by which the mechanism has more noise than it needs.
     whole = first * second * counts - first * rows - second * columns + counts.sum(axis=(1, 2), keepdims=True)
     return whole / (first * second)
 
