@@ -1,5 +1,8 @@
 """The fit sees released tables alone: their layout, and what the mixture makes of them."""
 
+from dataclasses import replace
+
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -187,6 +190,59 @@ def test_progress_goes_through_all_fits(targets):
     assert told == sorted(told)
     assert told[0] == 0
     assert told[-1] == 1
+
+
+def test_a_fit_that_fails_fails_all(targets: Targets):
+    """Beside others too, and whoever listens may end it."""
+
+    class EnoughError(Exception):
+        pass
+
+    def watch(stage: str, done: float, note: str = "") -> None:
+        if done > 0.5:
+            raise EnoughError
+
+    with pytest.raises(EnoughError):
+        fit_mixture(targets, components=8, fits=4, steps=25, seed=0, progress=watch, note="")
+
+
+@pytest.mark.parametrize("noisy", [True, False])
+def test_codes_that_are_added_change_nothing(targets: Targets, monkeypatch, noisy: bool):
+    """They make tables of about a size one size for the compiler: from the same start the same steps are taken."""
+    start = fit_module._start
+
+    def same_start(given: Targets, each: int, seed: int, *, shared: bool):
+        begun = start(replace(given, ones=given.ones[:9]), each, seed, shared=shared)
+        grow = len(given.ones) - 9
+        return {
+            name: array if name == "weights" else jnp.pad(array, ((0, 0), (0, 0), (0, grow)))
+            for name, array in begun.items()
+        }
+
+    monkeypatch.setattr(fit_module, "_start", same_start)
+    found = []
+    for codes in (10, 32, 100):
+        monkeypatch.setattr(fit_module, "CODES_PER_CLASS", codes)
+        found.append(
+            fit_mixture(targets, components=8, fits=1, steps=50, seed=0, progress=silent, note="", noisy=noisy)
+        )
+    for other in found[1:]:
+        np.testing.assert_allclose(other.probabilities, found[0].probabilities, atol=1e-3)
+        np.testing.assert_allclose(other.weights, found[0].weights, atol=1e-3)
+
+
+def test_tables_of_about_a_size_share_a_compiled_loop(targets: Targets, truth: np.ndarray, one_way: OneWay):
+    """Released counts decide how many codes a column gets; that must not cost a compilation each time."""
+    fit_mixture(targets, components=8, fits=1, steps=25, seed=0, progress=silent, note="")
+    compiled = fit_module._chunk._cache_size()
+    fewer = Coarse({**COARSE.groups, "c": np.array([0, 1, 2, 2])}, "y", 2)
+    tables = [interactions(table) for table in tables_of(truth, MEASURED)]
+    joined = interactions(tables_of(truth, MEASURED)[1][..., :3])
+    margins = {name: margin[:, :3] for name, margin in released(truth, 0.1).margins.items()}
+    given = make_targets(SCHEMA, one_way, fewer, MEASURED, Interactions([tables[0], joined], [0.1] * 2, margins, 0.1))
+    assert len(given.ones) < len(targets.ones)
+    fit_mixture(given, components=8, fits=1, steps=25, seed=0, progress=silent, note="")
+    assert fit_module._chunk._cache_size() == compiled
 
 
 def test_what_rules_exclude_gets_no_mass():

@@ -13,7 +13,7 @@ import numpy as np
 from understudy.errors import OptionError
 from understudy.schema import Column, Schema
 from understudy.synthesizers.mixture.pairs import MOST_LOOKS
-from understudy.synthesizers.mixture.plan import CHOSEN_WEIGHT, Config, Plan, freedom
+from understudy.synthesizers.mixture.plan import CHOSEN_WEIGHT, MOST_AT_ONCE, Config, Plan, freedom
 from understudy.synthesizers.one_way import fine_cells, one_way_noise, rungs_of
 from understudy.synthesizers.zoom import plan_zoom, reach_of
 from understudy.table.cells import Cells, cells_of
@@ -29,9 +29,9 @@ COUNTS_PER_SECOND = 2e8
 NOISE_DRAWS_PER_SECOND = 5e4
 FIT_OPERATIONS_PER_SECOND = 2e10
 START_BYTES = 500 << 20
-# Arrays as large as all two-way tables (counts, weights, model, residual, two gradients), and as the mixture (its
-# parameters, Adam's two moments, a gradient, scaled probabilities, an exponential).
-TABLE_COPIES, MIXTURE_COPIES = 6, 6
+# Arrays as large as all two-way tables (for all fits: counts and weights; for each that runs: model, residual, two
+# gradients), and as the mixture (its parameters, Adam's two moments, a gradient, scaled probabilities, an exponential).
+SHARED_TABLES, FIT_TABLES, MIXTURE_COPIES = 2, 4, 6
 LARGEST_EPSILON, SMALLEST_EPSILON = 1e4, 1e-3
 CHOSEN: tuple[str, ...] = ()  # stands for a pair that is not known yet
 
@@ -202,8 +202,9 @@ def _table(columns: tuple[str, ...], cells: int, noise: float, rows: int) -> Tab
 
 def _memory(plan: Plan, schema: Schema, codes: int) -> int:
     rows = plan.rows * sum(np.dtype(codec(column).dtype).itemsize for column in schema.modelled.values())
-    tables = TABLE_COPIES * plan.label_classes * codes**2 * 4
-    mixture = (MIXTURE_COPIES + plan.fits) * plan.components * codes * 4
+    at_once = min(plan.fits, MOST_AT_ONCE)
+    tables = (SHARED_TABLES + FIT_TABLES * at_once) * plan.label_classes * codes**2 * 4
+    mixture = (MIXTURE_COPIES * at_once + plan.fits) * plan.components * codes * 4
     return START_BYTES + min(rows, SPILL_BYTES) + tables + mixture
 
 

@@ -3,9 +3,14 @@
 Works on released numbers alone: nothing here is private, and nothing here costs privacy.
 """
 
-from dataclasses import dataclass
+import math
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from threading import Lock
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -15,6 +20,7 @@ import optax
 from understudy.errors import OptionError
 from understudy.progress import Progress
 from understudy.synthesizers.mixture.descent import shared_scale
+from understudy.synthesizers.mixture.plan import MOST_AT_ONCE
 
 STEPS_PER_CHUNK = 25
 LEARNING_RATE = 0.1
@@ -26,6 +32,9 @@ START_SPREAD = 1.0  # standard deviation of the first logits around the one-way 
 # Steps of a class's own logits, where those that all classes or all components share take steps of 1: columns mostly go
 # together in one class as in another, and what is taken for a difference is mostly noise.
 OWN_RATE = 0.1
+# How many codes there are follows from released counts, and changes from fit to fit: rounded up, so that one compiled
+# loop serves all fits of about a size.
+CODES_PER_CLASS = 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,71 +89,132 @@ def fit_mixture(
 
     What the fits agree on comes from the tables; where they differ, noise and luck were fitted, and that averages out.
     """
-    found = []
-    for number in range(fits):
+    told = _Together(progress, note, fits)
+    padded = _padded(targets)
+    tables = _tables(padded, noisy=noisy)
 
-        def part(stage: str, done: float, note: str, number: int = number) -> None:
-            progress(stage, (number + done) / fits, note)
-
-        found.append(
-            _fit(
-                targets,
-                noisy=noisy,
-                components=components,
-                steps=steps,
-                seed=seed + number,
-                progress=part,
-                note=note,
-            )
+    def fit(number: int) -> Fitted:
+        return _fit(
+            padded,
+            tables,
+            noisy=noisy,
+            components=components,
+            steps=steps,
+            seed=seed + number,
+            progress=partial(told, number),
         )
+
+    # Steps are too small for one of them to keep several cores busy. Fits know nothing of each other, so that the
+    # outcome is the same in whatever order they end; the first compiles the loop for all.
+    found = [fit(0)]
+    with ThreadPoolExecutor(min(fits, os.cpu_count() or 1, MOST_AT_ONCE)) as pool:
+        found += pool.map(fit, range(1, fits))
     weights = np.concatenate([fitted.weights for fitted in found], axis=1) / fits
-    probabilities = np.concatenate([fitted.probabilities for fitted in found], axis=1)
+    probabilities = np.concatenate([fitted.probabilities for fitted in found], axis=1)[..., : len(targets.ones)]
     return Fitted(weights, probabilities, sum(fitted.steps for fitted in found))
 
 
+class _Together:
+    """How far all fits are that run side by side."""
+
+    def __init__(self, progress: Progress, note: str, fits: int) -> None:
+        self.progress, self.note = progress, note
+        self.done = [0.0] * fits
+        self.lock = Lock()
+
+    def __call__(self, number: int, done: float) -> None:
+        with self.lock:
+            self.done[number] = done
+            self.progress("fitting", sum(self.done) / len(self.done), self.note)
+
+
+def _padded(targets: Targets) -> Targets:
+    """The same tables with codes up to a round number; those added are a column of their own that nothing tells of."""
+    more = CODES_PER_CLASS - len(targets.ones) % CODES_PER_CLASS
+
+    def grown(array: np.ndarray, axes: int) -> np.ndarray:
+        return np.pad(array, [(0, 0)] * (array.ndim - axes) + [(0, more)] * axes)
+
+    empty, ties = targets.empty_weights, targets.ties
+    return replace(
+        targets,
+        pairs=grown(targets.pairs, 2),
+        pair_weights=grown(targets.pair_weights, 2),
+        margins=grown(targets.margins, 1),
+        margin_weights=grown(targets.margin_weights, 1),
+        even=grown(targets.even, 1),
+        empty_weights=None if empty is None else grown(empty, 2),
+        ties=None if ties is None else grown(ties, 2),
+        ones=grown(targets.ones, 1),
+        one_weights=grown(targets.one_weights, 1),
+        sizes=(*targets.sizes, more),
+    )
+
+
+class _Tables(NamedTuple):
+    """What all fits read, once in memory: which codes belong together (D, columns), ties, and the arguments of `_loss`
+    after these. `pace`: what logits' steps are multiplied with."""
+
+    columns: jax.Array
+    ties: jax.Array | None
+    data: tuple[jax.Array, ...]
+    pace: jax.Array
+
+
+def _tables(targets: Targets, *, noisy: bool) -> _Tables:
+    # Steps in proportion to gradients are told by the mean of all their squares, also of those codes that were added
+    # and have none.
+    pace = math.sqrt(1 - targets.sizes[-1] / len(targets.ones)) if noisy else 1.0
+    columns = np.repeat(np.eye(len(targets.sizes)), targets.sizes, axis=0)
+    data = (
+        *(targets.total, targets.pairs, targets.pair_weights, targets.margins, targets.margin_weights),
+        *(targets.even, targets.ones, targets.one_weights),
+        *([] if targets.empty_weights is None else [targets.empty_weights]),
+    )
+    ties = None if targets.ties is None or not noisy else jnp.asarray(targets.ties, dtype=jnp.float32)
+    single = tuple(jnp.asarray(array, dtype=jnp.float32) for array in data)
+    return _Tables(jnp.asarray(columns, dtype=jnp.float32), ties, single, jnp.asarray(pace, dtype=jnp.float32))
+
+
 def _fit(
-    targets: Targets, *, noisy: bool, components: int, steps: int, seed: int, progress: Progress, note: str
+    targets: Targets,
+    tables: _Tables,
+    *,
+    noisy: bool,
+    components: int,
+    steps: int,
+    seed: int,
+    progress: Callable[[float], None],
 ) -> Fitted:
     """Minimises the squared error over the variance of all cells until it is what the noise alone would leave."""
     classes = len(targets.class_shares)
     each = max(-(-components // classes), 2)
-    columns = jnp.asarray(np.repeat(np.eye(len(targets.sizes), dtype=np.float32), targets.sizes, axis=0))
-    data = tuple(
-        jnp.asarray(a, dtype=jnp.float32)
-        for a in (
-            *(targets.total, targets.pairs, targets.pair_weights, targets.margins, targets.margin_weights),
-            *(targets.even, targets.ones, targets.one_weights),
-        )
-    )
-    if targets.empty_weights is not None:
-        data = (*data, jnp.asarray(targets.empty_weights))
-    ties = None if targets.ties is None or not noisy else jnp.asarray(targets.ties, dtype=jnp.float32)
     measured = max(targets.freedom, 1.0)
     enough = np.float32(NOISE_LEVEL * measured)
     params = _start(targets, each, seed, shared=noisy)
     optimiser = _Optimiser(noisy, steps)
     state = optimiser.transformation.init(params)
     done, before = 0, np.inf
-    progress("fitting", 0.0, note)
+    progress(0.0)
     while done < steps:
         length = min(STEPS_PER_CHUNK, steps - done)
-        params, state, loss = _chunk(params, state, columns, ties, enough, data, optimiser=optimiser, length=length)
+        params, state, loss = _chunk(params, state, *tables, enough, optimiser=optimiser, length=length)
         done += length
         error = float(loss) / measured
         if not np.isfinite(error):
             raise OptionError("the fit of the mixture diverged; give fewer `steps` or more `components`")
-        progress("fitting", done / steps, note)
+        progress(done / steps)
         if done % STALL_STEPS == 0:
             if error > STALLED * before:
                 break
             before = error
         if loss <= enough:
             break
-    progress("fitting", 1.0, note)
+    progress(1.0)
     log_weights = np.asarray(params["weights"], dtype=np.float64)
     weights = np.exp(log_weights - log_weights.max())
     weights /= weights.sum()
-    probabilities = np.asarray(_probabilities(_logits(params), columns))
+    probabilities = np.asarray(_probabilities(_logits(params), tables.columns))
     return Fitted(weights, probabilities, done)
 
 
@@ -192,8 +262,9 @@ def _chunk(
     state: Any,
     columns: jax.Array,
     ties: jax.Array | None,
+    data: tuple[jax.Array, ...],
+    pace: jax.Array,
     enough: np.float32,
-    data: Any,
     *,
     optimiser: _Optimiser,
     length: int,
@@ -209,8 +280,10 @@ def _chunk(
             gradient["common"] = of_logits.sum(axis=0, keepdims=True)
             gradient["shift"] = of_logits.sum(axis=1, keepdims=True)
         updates, state = optimiser.transformation.update(gradient, state, params)
-        if "common" in params:
-            updates["own"] = OWN_RATE * updates["own"]
+        for part in ("common", "shift", "own"):
+            if part in params:
+                rate = OWN_RATE if part == "own" and "common" in params else 1.0
+                updates[part] = rate * pace * updates[part]
         # Few tables are met within a few steps: a fit ends at the step that does it, not at the end of a chunk.
         on = loss > enough
         moved = jax.tree.map(lambda old, change: jnp.where(on, old + change, old), params, updates)
