@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from understudy.cli.main import app
 from understudy.privacy import Budget, BudgetFile
+from understudy.synthesizers.api import load
 
 
 def run(*arguments: object):
@@ -52,6 +53,29 @@ def test_fit_boost_is_one_budget(here: Path):
     ]
 
 
+@pytest.mark.parametrize("weights", ["likely", "average"])
+def test_settings_reach_the_game(here: Path, weights: str):
+    out = here / "out.understudy"
+    asked = ("boost", here / "one.understudy", "-t", here / "t.csv", "-e", 0.5, "-o", out, "--rounds", 20)
+    said = run(*asked, "--pool-rows", 500, "--set", f"weights={weights}", "--set", "both-ways=no", "--set", "rate=0.5")
+    assert said.exit_code == 0, said.output
+    told = load(out).released.settings
+    assert (told["weights"], told["both_ways"], told["rate"]) == (weights, False, 0.5)
+
+
+def test_settings_of_a_fit_that_boosts(here: Path):
+    out = here / "out.understudy"
+    asked = ("fit", here / "t.csv", "-s", here / "s.yaml", "-m", "independent", "-o", out)
+    said = run(*asked, "--boost", "--boost-set", "rounds=30", "--boost-set", "share=0.4")
+    assert said.exit_code == 0, said.output
+    assert load(out).certificate.entries[-1].event.count == 30
+    told = load(out).released.settings
+    assert (told["rounds"], told["share"]) == (30, 0.4)
+    said = run(*asked, "--boost-set", "rounds=30")
+    assert said.exit_code == 2
+    assert "add --boost" in said.output
+
+
 def test_a_spent_budget_is_a_no(here: Path):
     BudgetFile.create(here / "b.json", Budget(0.3, 1e-6))
     asked = ("boost", here / "one.understudy", "-t", here / "t.csv", "-e", 0.9, "-o", here / "out.understudy")
@@ -67,6 +91,10 @@ def test_a_spent_budget_is_a_no(here: Path):
         (("--distinguishers", "critics"), "kept its critics"),
         (("--distinguishers", "critics,x"), "distinguishers must be"),
         (("--rounds", "0"), "rounds must be"),
+        (("--set", "weights=heavy"), "weights must be likely or average"),
+        (("--set", "drs=yes"), "there is an option --drs"),
+        (("--set", "share=0.3"), "share belongs to a fit that boosts"),
+        (("--set", "speed=3"), "no setting 'speed'"),
     ],
 )
 def test_wrong_use_is_told(here: Path, more: tuple, message: str):

@@ -6,7 +6,6 @@ import subprocess
 import time
 import zipfile
 from collections.abc import Callable
-from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -19,18 +18,15 @@ Run = Callable[..., Result]
 QUICK = ("-m", "independent", "-e", 4, "--canary", "corner", "--workers", 0)
 
 
-def test_a_method_is_audited_and_shown_in_a_report(run: Run, made: SimpleNamespace, tmp_path, monkeypatch) -> None:
-    from understudy.auditing import audit as audit_module
-
+def test_a_method_is_audited_and_shown_in_a_report(run: Run, made: SimpleNamespace, tmp_path) -> None:
     # At the usual confidence a sound method is refuted once in twenty times at most; here once in a million.
-    monkeypatch.setattr(audit_module, "audit", partial(audit_module.audit, confidence=1 - 1e-6))
     found = tmp_path / "audit.json"
-    said = run("audit", *QUICK, "--minutes", 0.02, "-o", found)
+    said = run("audit", *QUICK, "--confidence", 1 - 1e-6, "--minutes", 0.02, "-o", found)
     assert said.exit_code == 0, said.stderr
     assert "The claim of epsilon 4" in said.stdout
     assert "a count with Gaussian noise" in said.stdout
     audit = Audit.from_json(found.read_text())
-    assert (audit.method, audit.epsilon, audit.holds) == ("independent", 4.0, True)
+    assert (audit.method, audit.epsilon, audit.confidence, audit.holds) == ("independent", 4.0, 1 - 1e-6, True)
     assert (tmp_path / "audit.runs.jsonl").exists()
     again = run("audit", *QUICK, "--minutes", 0.01, "-o", found, "--json")  # that time is spent already
     assert json.loads(again.stdout)["games"][0]["runs"] == list(audit.games[0].runs)
@@ -58,6 +54,14 @@ def test_a_report_refuses_what_is_no_audit_and_tells_of_another_method(
     other.write_text(Audit("mst", 0.5, 1e-6, 0.95, (), (), None, 1.0, {}, "0").to_json())
     assert run(*base, other).exit_code == 0
     assert "says nothing about this model" in page.read_text()
+
+
+def test_a_fit_that_boosts_is_audited(run: Run) -> None:
+    said = run("audit", *QUICK, "--minutes", 0.01, "--boost", "--boost-set", "rounds=20", "--json")
+    assert said.exit_code in (0, 1), said.stderr  # a few runs may refute once in twenty times
+    told = json.loads(said.stdout)
+    assert told["method"] == "independent with boosting"
+    assert any("pick" in step["words"] for step in told["steps"])
 
 
 def test_a_refuted_claim_has_exit_code_1(run: Run, monkeypatch) -> None:
@@ -102,10 +106,14 @@ def test_ctrl_c_keeps_runs_and_the_same_command_goes_on(tmp_path, run: Run) -> N
         (("-m", "independent", "-e", "inf"), "epsilon must be finite"),
         (("-m", "independent", "--canary", "parrot"), "parrot"),
         (("-m", "independent", "--minutes", 0), "minutes"),
+        (("-m", "independent", "--confidence", 95), "confidence must lie between 0 and 1"),
+        (("-m", "independent", "--boost-set", "rounds=30"), "add --boost"),
+        (("-m", "independent", "--boost", "--boost-set", "rounds=many"), "--boost-set rounds must be a whole number"),
         (("-m", "auto", "--set", "steps=3"), "--set needs a method by name"),
         (("-m", "mixture", "--set", "stepz=3"), "stepz"),
         (("model.understudy",), "--table is missing"),
         (("model.understudy", "--table", "t.csv", "-e", 2), "--epsilon belongs to the audit of a method"),
+        (("model.understudy", "--table", "t.csv", "--boost"), "--boost belongs to the audit of a method"),
     ],
 )
 def test_wrong_use(run: Run, given, what) -> None:

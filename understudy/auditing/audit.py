@@ -54,6 +54,8 @@ def audit(
     path = None if state is None else Path(state)
     if not minutes > 0:
         raise OptionError(f"minutes must be above 0, got {minutes}")
+    if not 0 < confidence < 1:
+        raise OptionError(f"confidence must lie between 0 and 1, like 0.95, got {confidence}")
     if isinstance(workers, bool) or not isinstance(workers, int) or workers < 0:
         raise OptionError(f"workers must be a whole number from 0, got {workers!r}")
     if isinstance(one_run, bool) or not isinstance(one_run, int) or one_run < 0:

@@ -213,7 +213,8 @@ def boost(
     """Boosts models of one table, of one method or several, into one: weights on a pool of their rows.
 
     models: with one schema, fitted to the same table. source: that table. epsilon, delta: what the boosting spends on
-    top of what the models have spent. settings: see `Boosting`. budget_file: as in `fit`; the boosting alone is
+    top of what the models have spent. settings: see `Boosting`, without
+    those that belong to training. budget_file: as in `fit`; the boosting alone is
     entered, since the models' fits have entries of their own. The rest is as in `fit`.
 
     Guarantee: the certificate's, for everything in the returned model: all events of all the models and the picks, on
@@ -223,6 +224,9 @@ def boost(
     schema = models[0].schema
     check_confirmed(schema)
     chosen = read_settings(settings)
+    for name in ("share", "checkpoints"):
+        if name in settings:
+            raise OptionError(f"{name} belongs to a fit that boosts; here the picks have all of epsilon: leave it out")
     book = BudgetFile.load(budget_file) if isinstance(budget_file, str | PathLike) else budget_file
     budget = make_budget(schema, epsilon, delta, total=None if book is None else book.budget)
     if isinstance(source, Table) and source.schema.digest() != schema.digest():

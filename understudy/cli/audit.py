@@ -1,13 +1,14 @@
 """`understudy audit`: tries to break a guarantee, of a method by playing games, or of one model by looking."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from understudy.cli import screen
+from understudy.cli.fit import read_boosting
 from understudy.cli.listener import listening
-from understudy.cli.options import DeltaOption, JsonOption, check_output
+from understudy.cli.options import BoostSettings, DeltaOption, JsonOption, check_output
 from understudy.errors import OptionError
 from understudy.schema import Schema
 
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
     from understudy.auditing.bounds import LowerBound
     from understudy.auditing.of_model import ModelAudit
     from understudy.auditing.result import Audit
-
-USUAL_MINUTES = 2.0
 
 
 def audit(
@@ -41,6 +40,10 @@ def audit(
         list[str] | None,
         typer.Option("--canary", metavar="NAME", help="duplicate, corner, outlier, rare, missing; may be repeated."),
     ] = None,
+    confidence: Annotated[
+        float | None,
+        typer.Option("--confidence", metavar="C", help="That all bounds hold together (default 0.95)."),
+    ] = None,
     workers: Annotated[int | None, typer.Option("--workers", min=0, metavar="N", help="Processes (default 2).")] = None,
     one_run: Annotated[
         int | None,
@@ -50,6 +53,8 @@ def audit(
         list[str] | None,
         typer.Option("--set", "--option", metavar="OPTION=VALUE", help="An option of the method; may be repeated."),
     ] = None,
+    boost: Annotated[bool, typer.Option("--boost", help="Play against a fit that boosts.")] = False,
+    boost_settings: BoostSettings = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write what was found as JSON.")
     ] = None,
@@ -75,9 +80,12 @@ def audit(
         games = {"--method": method, "--schema": schema, "--epsilon": epsilon, "--delta": delta, "--minutes": minutes}
         games |= {
             "--canary": canaries,
+            "--confidence": confidence,
             "--workers": workers,
             "--one-run": one_run,
             "--set": settings,
+            "--boost": boost or None,
+            "--boost-set": boost_settings,
             "--output": output,
         }
         for name, value in games.items():
@@ -92,22 +100,28 @@ def audit(
             raise OptionError(f"{name} belongs to the audit of a model; give MODEL before it")
     if method is None:
         raise OptionError("give --method to play against one, or MODEL and --table to check a model")
-    _audit_method(method, schema, epsilon, delta, minutes, canaries, workers, one_run, settings, output, json=json)
+    given = {
+        "epsilon": epsilon,
+        "minutes": minutes,
+        "canaries": canaries,
+        "confidence": confidence,
+        "workers": workers,
+        "one_run": one_run,
+        "boost": read_boosting(boost, boost_settings),
+    }
+    asked = {name: value for name, value in given.items() if value is not None}
+    _audit_method(method, schema, delta, settings, output, json=json, asked=asked)
 
 
 def _audit_method(
     method: str,
     schema: Path | None,
-    epsilon: float | None,
     delta: float | None,
-    minutes: float | None,
-    canaries: list[str] | None,
-    workers: int | None,
-    one_run: int | None,
     settings: list[str] | None,
     output: Path | None,
     *,
     json: bool,
+    asked: dict[str, Any],
 ) -> None:
     state = None
     if output is not None:
@@ -117,7 +131,6 @@ def _audit_method(
         if output.resolve() == state.resolve():
             raise OptionError(f"output {str(output)!r}: its runs would be kept under the same name; give another")
     facts = None if schema is None else Schema.load(schema)
-    from understudy.auditing.audit import USUAL_CANARIES
     from understudy.auditing.audit import audit as run
     from understudy.cli.conditions import parse_settings
     from understudy.synthesizers import auto
@@ -134,15 +147,11 @@ def _audit_method(
             found = run(
                 method,
                 facts,
-                epsilon=1.0 if epsilon is None else epsilon,
                 delta=delta,
-                minutes=USUAL_MINUTES if minutes is None else minutes,
-                canaries=canaries or USUAL_CANARIES,
-                workers=2 if workers is None else workers,
                 state=state,
                 options=options,
-                one_run=one_run or 0,
                 progress=progress,
+                **asked,
             )
     except KeyboardInterrupt:
         if state is not None and state.exists() and state.stat().st_size > had:

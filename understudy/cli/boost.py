@@ -10,6 +10,7 @@ from understudy.cli import screen
 from understudy.cli.fit import tell_clipped, telling_what_stays_spent
 from understudy.cli.listener import listening
 from understudy.cli.options import DeltaOption, JsonOption, check_output
+from understudy.errors import OptionError
 
 
 def boost(
@@ -26,6 +27,10 @@ def boost(
     ] = "auto",
     drs: Annotated[bool, typer.Option("--drs", help="Reject rows by the average distinguisher as well.")] = False,
     pool_rows: Annotated[int | None, typer.Option("--pool-rows", help="Synthetic rows that get weights.")] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="OPTION=VALUE", help="rate, weights or both_ways; may be repeated."),
+    ] = None,
     seed: Annotated[
         int | None, typer.Option("--seed", min=0, help="Repeatable noise: for tests and research, never for release.")
     ] = None,
@@ -41,10 +46,21 @@ def boost(
     """
     check_output(output, table, budget_file, *models)
     from understudy.boosting.method import boost as boost_models
+    from understudy.cli.conditions import parse_boosting
     from understudy.synthesizers.api import load
 
-    given = {"rounds": rounds, "pool_rows": pool_rows}
     kinds = [kind.strip() for kind in distinguishers.split(",")]
+    named = {
+        "rounds": rounds,
+        "pool_rows": pool_rows,
+        "distinguishers": kinds[0] if len(kinds) == 1 else kinds,
+        "drs": drs,
+    }
+    given = {name: value for name, value in named.items() if value is not None}
+    for name, value in parse_boosting(settings or (), "--set").items():
+        if name in named:
+            raise OptionError(f"--set {name}: there is an option --{name.replace('_', '-')} for that; use it")
+        given[name] = value
     with telling_what_stays_spent(budget_file), listening() as progress:
         model = boost_models(
             [load(path) for path in models],
@@ -55,9 +71,7 @@ def boost(
             progress=progress,
             budget_file=budget_file,
             on_clipped=tell_clipped,
-            distinguishers=kinds[0] if len(kinds) == 1 else kinds,
-            drs=drs,
-            **{name: value for name, value in given.items() if value is not None},
+            **given,
         )
         progress("writing", 0.0)
         model.save(output)

@@ -62,31 +62,51 @@ def _value(column: Column, text: str) -> Any:
 
 def parse_settings(texts: Sequence[str], module: ModuleType) -> dict[str, Any]:
     """OPTION=VALUE of a method, with the types that its Config declares; unknown names are left to it to refuse."""
-    hints = typing.get_type_hints(module.Config)
-    names = {field.name for field in dataclasses.fields(module.Config)}
+    return _parse(texts, module.Config, "--set", "see `understudy methods`")
+
+
+def parse_boosting(texts: Sequence[str], flag: str) -> dict[str, Any]:
+    """OPTION=VALUE of boosting; several distinguishers have commas between them.
+
+    >>> parse_boosting(["weights=average", "distinguishers=critics, marginals"], "--set")
+    {'weights': 'average', 'distinguishers': ['critics', 'marginals']}
+    """
+    from understudy.boosting.settings import Boosting
+
+    settings = _parse(texts, Boosting, flag, "docs/boosting.md has them")
+    if "," in settings.get("distinguishers", ""):
+        settings["distinguishers"] = [kind.strip() for kind in settings["distinguishers"].split(",")]
+    return settings
+
+
+def _parse(texts: Sequence[str], config: type, flag: str, where: str) -> dict[str, Any]:
+    hints = typing.get_type_hints(config)
+    names = {field.name for field in dataclasses.fields(config)}
     settings: dict[str, Any] = {}
     for text in texts:
         name, equals, value = text.partition("=")
         name = name.strip().replace("-", "_")
         if not equals or not name:
-            raise OptionError(f"--set {text!r} must be OPTION=VALUE; see `understudy methods`")
+            raise OptionError(f"{flag} {text!r} must be OPTION=VALUE; {where}")
         if name in settings:
-            raise OptionError(f"--set {name} is given twice; keep one of them")
-        settings[name] = _setting(name, value.strip(), hints[name]) if name in names else value
+            raise OptionError(f"{flag} {name} is given twice; keep one of them")
+        settings[name] = _setting(name, value.strip(), hints[name], flag) if name in names else value
     return settings
 
 
-def _setting(name: str, text: str, hint: Any) -> Any:
+def _setting(name: str, text: str, hint: Any, flag: str) -> Any:
     kinds = (hint,) if typing.get_origin(hint) in (tuple, Mapping) else typing.get_args(hint) or (hint,)
     if type(None) in kinds and text.lower() in ("none", "null", ""):
         return None
     for kind in kinds:
         if typing.get_origin(kind) is tuple:  # a number a layer: 64,32 or [64, 32]
             part_of = typing.get_args(kind)[0]
-            return tuple(_setting(name, part.strip(), part_of) for part in text.strip("[]() ").strip(",").split(","))
+            return tuple(
+                _setting(name, part.strip(), part_of, flag) for part in text.strip("[]() ").strip(",").split(",")
+            )
         if typing.get_origin(kind) is Mapping:  # a number a value: no:0.1,yes:1
             pairs = [part.rpartition(":") for part in text.split(",")]
-            return {value.strip(): _setting(name, number.strip(), float) for value, _, number in pairs}
+            return {value.strip(): _setting(name, number.strip(), float, flag) for value, _, number in pairs}
     if bool in kinds and text.lower() in ("true", "false", "yes", "no"):
         return text.lower() in ("true", "yes")
     for kind in (int, float):
@@ -99,4 +119,4 @@ def _setting(name: str, text: str, hint: Any) -> Any:
         return text
     words = {bool: "true or false", int: "a whole number", float: "a number", type(None): "none"}
     wanted = " or ".join(words[kind] for kind in kinds if kind in words)
-    raise OptionError(f"--set {name} must be {wanted}, got {text!r}")
+    raise OptionError(f"{flag} {name} must be {wanted}, got {text!r}")

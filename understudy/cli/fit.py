@@ -5,13 +5,14 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from understudy.cli import screen
 from understudy.cli.listener import listening
 from understudy.cli.options import (
+    BoostSettings,
     DeltaOption,
     EpsilonOption,
     JsonOption,
@@ -55,6 +56,7 @@ def fit(
     boost: Annotated[
         bool, typer.Option("--boost", help="Spend a part of the budget on boosting what was trained.")
     ] = False,
+    boost_settings: BoostSettings = None,
     json: JsonOption = False,
 ) -> None:
     """Fit a stand-in within a privacy budget, and write it with its certificate.
@@ -63,6 +65,7 @@ def fit(
     `understudy check` first. When left out, a fit's delta is then a tenth of the file's.
     """
     check_output(output, table, schema, budget_file)
+    boosting = read_boosting(boost, boost_settings)
     facts = Schema.load(schema)
     from understudy.cli.conditions import parse_settings
     from understudy.privacy import BudgetFile
@@ -82,7 +85,7 @@ def fit(
     module = api.method_module(choice.method)
     options = parse_settings(settings or (), module)
     config = api.make_config(module, options, why=choice.why)
-    api.check_plan(api.boosted_method(module, True) if boost else module, config, facts, budget)
+    api.check_plan(api.boosted_method(module, boosting) if boost else module, config, facts, budget)
     if choice.why:
         screen.note(f"auto picked {choice.method}: {choice.why}")
     tell_rules(facts)
@@ -99,7 +102,7 @@ def fit(
             progress=progress,
             budget_file=budget_file,
             on_clipped=tell_clipped,
-            boost=boost,
+            boost=boosting,
             **options,
         )
         progress("writing", 0.0)
@@ -117,6 +120,17 @@ def fit(
             f"budget file {budget_file}: epsilon {book.spent():.4g} of {book.budget.epsilon:g} is spent "
             f"(delta {book.budget.delta:g})"
         )
+
+
+def read_boosting(boost: bool, settings: list[str] | None) -> bool | dict[str, Any]:
+    """As `fit` takes it: whether to boost, or with which settings."""
+    if not settings:
+        return boost
+    if not boost:
+        raise OptionError("--boost-set belongs to boosting; add --boost, or leave it out")
+    from understudy.cli.conditions import parse_boosting
+
+    return parse_boosting(settings, "--boost-set")
 
 
 def _total(path: Path, schema: Schema, epsilon: float | None, delta: float | None) -> "Budget":

@@ -22,6 +22,10 @@ DeltaOption = Annotated[
     float | None,
     typer.Option("--delta", "-d", metavar="DELTA", help="The guarantee's small chance; left out: from declared rows."),
 ]
+BoostSettings = Annotated[
+    list[str] | None,
+    typer.Option("--boost-set", metavar="OPTION=VALUE", help="An option of boosting; may be repeated."),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 
 
