@@ -55,6 +55,9 @@ def joint_of(model: Released) -> np.ndarray:
         codes = dict(zip(CODES, row, strict=True))
         within = 1.0
         for name, groups in GROUPS.items():
+            if name == "age":  # ordered and in bins: classes lean inside them, see test_inside
+                within *= model.within[name][codes["sick"], codes[name]]
+                continue
             mates = [cell for cell, group in enumerate(groups) if group == groups[codes[name]]]
             within *= FINE[name][codes[name]] / sum(FINE[name][cell] for cell in mates)
         for k in range(model.weights.shape[1]):
@@ -117,6 +120,15 @@ def test_probabilities_of_all_rows_sum_to_one_and_are_the_joint(mixture: Release
     found = np.exp(mixture.log_prob({name: rows[:, axis] for axis, name in enumerate(CODES)}))
     assert found.sum() == pytest.approx(1, rel=1e-6)
     np.testing.assert_allclose(found, joint_of(mixture).ravel(), rtol=1e-5, atol=1e-8)
+
+
+def test_classes_lean_inside_bins_and_the_column_stays(mixture: Released):
+    """A fixture in which nothing leans would not tell whether conditions and scores know of it."""
+    within = mixture.within["age"]
+    assert np.abs(within[0] - within[1]).max() > 0.05
+    shares = np.einsum("ck,cka->ca", mixture.weights, mixture.probabilities[..., 3:5])[:, GROUPS["age"]]
+    expected = shares.sum(axis=0) * np.array([0.2, 0.8, 0.5, 0.5])
+    np.testing.assert_allclose((shares * within).sum(axis=0), expected, rtol=1e-3)
 
 
 def test_many_small_draws_are_right_on_average(mixture: Released):

@@ -11,6 +11,7 @@ from understudy.errors import OptionError
 from understudy.schema import Schema
 from understudy.synthesizers.draw import systematic, systematic_by_group
 from understudy.synthesizers.evidence import Pieces, conditions
+from understudy.synthesizers.mixture.inside import inside
 from understudy.synthesizers.one_way import check_tables
 from understudy.synthesizers.zoom import cut_cells
 from understudy.table.cells import Cells
@@ -95,10 +96,16 @@ class Released:
         ends = np.cumsum([groups.max() + 1 for groups in self.groups.values()])
         return dict(zip(self.groups, np.split(flat, ends[:-1], axis=1), strict=True))
 
-    def within(self, name: str) -> np.ndarray:
-        """The probability of every fine cell given its coarse code."""
-        counts = self.fine[name] + 1e-9 * (self.fine[name].sum() + 1)
-        return counts / np.bincount(self.groups[name], weights=counts)[self.groups[name]]
+    @cached_property
+    def within(self) -> dict[str, np.ndarray]:
+        """By column, the probability of every fine cell given its coarse code and the class, (classes, cells)."""
+        classes = len(self.weights)
+        shares = np.einsum("ck,ckd->cd", self.weights, self.probabilities, dtype=np.float64)
+        parts = np.split(shares, np.cumsum([groups.max() + 1 for groups in self.groups.values()])[:-1], axis=1)
+        return {
+            name: inside(self.cells[name], groups, self.fine[name], part.reshape(classes, -1))
+            for (name, groups), part in zip(self.groups.items(), parts, strict=True)
+        }
 
     def sample(self, n: int, rng: np.random.Generator, where: Mapping[str, Any] | None = None) -> dict[str, np.ndarray]:
         """n rows as codes. Given conditions, components are weighted by how likely they make them, which is exact."""
@@ -115,39 +122,50 @@ class Released:
             classes = np.zeros(len(self.weights))
             np.add.at(classes, pieces.cell, pieces.share)
             return np.repeat(classes, self.weights.shape[1])
-        return self.columns[name] @ self._piece_shares(name, pieces)
+        return (self.columns[name] * self._piece_shares(name, pieces)).sum(axis=1)
 
     def _piece_shares(self, name: str, pieces: Pieces) -> np.ndarray:
-        """How much of each coarse code a condition leaves."""
-        mass = self.within(name)[pieces.cell] * pieces.share
-        return np.bincount(self.groups[name][pieces.cell], weights=mass, minlength=self.columns[name].shape[1])
+        """How much of each coarse code a condition leaves, for every component."""
+        codes = self.groups[name][pieces.cell]
+        left = [
+            np.bincount(codes, weights=within[pieces.cell] * pieces.share, minlength=self.columns[name].shape[1])
+            for within in self.within[name]
+        ]
+        return np.repeat(left, self.weights.shape[1], axis=0)
 
     def _draw(
         self, n: int, weights: np.ndarray, given: dict[str, Pieces], rng: np.random.Generator
     ) -> dict[str, np.ndarray]:
         component = systematic(weights, n, rng)
+        of_class = component // self.weights.shape[1]
         codes = {}
         for name, table in self.columns.items():
             pieces = given.get(name)
             if pieces is not None:
                 table = table * self._piece_shares(name, pieces)
             coarse = systematic_by_group(component, table, rng)
-            codes[name] = self._place(name, coarse, pieces, rng)
+            codes[name] = self._place(name, of_class, coarse, pieces, rng)
         if self.label is not None:
-            codes[self.label] = self.cells[self.label].place(component // self.weights.shape[1], rng)
+            codes[self.label] = self.cells[self.label].place(of_class, rng)
         shuffled = rng.permutation(n)
         return {name: codes[name][shuffled] for name in self.schema.modelled}
 
-    def _place(self, name: str, coarse: np.ndarray, pieces: Pieces | None, rng: np.random.Generator) -> np.ndarray:
-        """Values inside coarse codes, from the fine table."""
-        within, groups = self.within(name), self.groups[name]
-        mass, owner = (within, groups) if pieces is None else (within[pieces.cell] * pieces.share, groups[pieces.cell])
-        table = np.zeros((groups.max() + 1, len(mass)))
-        table[owner, np.arange(len(mass))] = mass
-        present, local = np.unique(coarse, return_inverse=True)
+    def _place(
+        self, name: str, of_class: np.ndarray, coarse: np.ndarray, pieces: Pieces | None, rng: np.random.Generator
+    ) -> np.ndarray:
+        """Values inside coarse codes, from the fine table as it is in their class."""
+        within, owner = self.within[name], self.groups[name]
+        codes = owner.max() + 1
+        if not self.cells[name].ordered:  # classes are alike there, and columns of many values are these
+            within, of_class = within[:1], np.zeros_like(of_class)
+        if pieces is not None:
+            within, owner = within[:, pieces.cell] * pieces.share, owner[pieces.cell]
+        table = np.zeros((len(within), codes, len(owner)))
+        table[:, owner, np.arange(len(owner))] = within
+        present, local = np.unique(of_class * codes + coarse, return_inverse=True)
         order = np.argsort(local, kind="stable")
         drawn = np.empty(len(coarse), dtype=np.int64)
-        drawn[order] = systematic_by_group(local[order], table[present], rng)
+        drawn[order] = systematic_by_group(local[order], table.reshape(-1, len(owner))[present], rng)
         return self.cells[name].place(drawn, rng) if pieces is None else pieces.place(drawn, self.cells[name], rng)
 
     def log_prob(self, codes: Mapping[str, np.ndarray]) -> np.ndarray:
@@ -157,17 +175,19 @@ class Released:
         return np.concatenate([self._score({name: c[s] for name, c in codes.items()}) for s in slices])
 
     def _score(self, codes: dict[str, np.ndarray]) -> np.ndarray:
+        n = len(next(iter(codes.values())))
+        of_class = np.zeros(n, dtype=np.int64)
+        if self.label is not None:
+            of_class = self.cells[self.label].index(codes[self.label]).astype(np.int64)
         with np.errstate(divide="ignore"):
             joint = np.log(self.weights.ravel())[:, None]
-            inside = 0.0
+            placed = np.zeros(n)
             for name, table in self.columns.items():
                 cell = self.cells[name].index(codes[name])
                 joint = joint + np.log(table)[:, self.groups[name][cell]]
-                inside = inside + np.log(self.within(name))[cell] - np.log(self.cells[name].widths)[cell]
-            if self.label is not None:
-                of_class = np.repeat(np.arange(len(self.weights)), self.weights.shape[1])
-                cell = self.cells[self.label].index(codes[self.label])
-                joint = np.where(of_class[:, None] == cell, joint, -np.inf)
+                placed += np.log(self.within[name][of_class, cell]) - np.log(self.cells[name].widths)[cell]
+            components = np.repeat(np.arange(len(self.weights)), self.weights.shape[1])
+            joint = np.where(components[:, None] == of_class, joint, -np.inf)
             top = joint.max(axis=0)
             top = np.where(np.isfinite(top), top, 0.0)
-            return np.log(np.exp(joint - top).sum(axis=0)) + top + inside
+            return np.log(np.exp(joint - top).sum(axis=0)) + top + placed
