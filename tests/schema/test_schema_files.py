@@ -154,6 +154,14 @@ def test_python_construction_has_the_same_checks():
         Schema(columns={"a": {"kind": "integer", "low": 5, "high": 1}})
 
 
+@pytest.mark.parametrize(("letter", "most"), [("x", 1000), ("é", 1000), ("\x07", 249)])
+def test_a_name_too_long_to_be_read_again_is_refused(letter, most):
+    schema = Schema(columns={letter * most: Integer(low=0, high=1)})
+    assert Schema.loads(schema.dumps()) == schema
+    with pytest.raises(SchemaError, match="at most 1000 letters; shorten it"):
+        Schema(columns={letter * (most + 1): Integer(low=0, high=1)})
+
+
 def test_files_that_cannot_be_read_or_written(tmp_path, schema):
     with pytest.raises(SchemaError, match="understudy draft"):
         Schema.load(tmp_path / "none.yaml")

@@ -239,6 +239,9 @@ class Schema(Declared):
 def _column(name: Any, facts: Any) -> Facts:
     if not is_text(name) or not name.strip() or name != name.strip():
         raise RefusalError(["a column's name must be text without blanks around it"])
+    if len(schema_text.write_scalar(name)) > schema_text.LONGEST_KEY:
+        # Such a schema could be written and never read again, and with it every model that was fitted with it.
+        raise RefusalError([f"a column's name must have at most {schema_text.LONGEST_KEY} letters; shorten it"])
     if isinstance(facts, Facts):
         return facts
     if not isinstance(facts, Mapping) or not all(isinstance(fact, str) for fact in facts):

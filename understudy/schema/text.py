@@ -16,6 +16,7 @@ from understudy.errors import SchemaError
 
 WIDTH = 110
 DEEPEST = 20
+LONGEST_KEY = 1000  # YAML reads no key of more than 1024 letters
 _INT = re.compile(r"[-+]?(0|[1-9][0-9]*)\Z")
 _FLOAT = re.compile(
     r"[-+]?([0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))([eE][-+]?[0-9]+)?\Z|[-+]?\.(inf|Inf|INF)\Z|\.(nan|NaN|NAN)\Z"
