@@ -5,6 +5,7 @@ import string
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -101,6 +102,53 @@ def test_everything_is_marked(drafts):
     assert (None, "missing_values") in schema.unconfirmed()
     assert ("age", "kind") in schema.unconfirmed()
     assert schema.label is None
+
+
+def test_a_category_with_an_order_keeps_it(tmp_path):
+    levels = ["low", "middle", "high"]  # none of the rows is in the middle
+    data = pd.DataFrame({"level": pd.Categorical(RNG.choice(["low", "high"], 90), categories=levels, ordered=True)})
+    data["plain"] = pd.Categorical(data["level"].astype(str))
+    data.to_parquet(tmp_path / "t.parquet", row_group_size=40)
+    for source in (data, tmp_path / "t.parquet"):
+        schema = draft(source)
+        assert schema.columns["level"].facts() == {"kind": "ordinal", "values": tuple(levels)}
+        assert schema.columns["plain"].kind == "categorical"
+        assert ("level", "values") in schema.unconfirmed()
+    intervals = pd.DataFrame({"age": pd.cut(RNG.integers(0, 30, 90), [-1, 9, 19, 29]), "x": RNG.random(90)})
+    assert intervals["age"].cat.ordered
+    assert draft(intervals).columns["age"].kind != "ordinal"  # no schema declares intervals
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_moments_and_spans_that_are_values_fit_their_draft(unit, tmp_path):
+    one_day = pa.array([86400 * {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[unit]] * 30, pa.int64())
+    clock = pa.array([3600, 7200, None] * 10, pa.int32()).cast(pa.time32("s"))
+    table = pa.table(
+        {
+            "constant": one_day.cast(pa.timestamp(unit)),
+            "zoned": one_day.cast(pa.timestamp(unit, "Asia/Tokyo")),
+            "span": pa.array([1, 2, 3] * 10, pa.int64()).cast(pa.duration(unit)),
+            "clock": clock,
+        }
+    )
+    pa.parquet.write_table(table, tmp_path / "t.parquet")
+    for source in (table, tmp_path / "t.parquet"):
+        schema = draft(source)
+        assert {column.kind for column in schema.columns.values()} == {"categorical"}
+        assert check_table(source, schema).findings == {}
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (pd.DataFrame(index=range(3)), "no columns"),
+        (pa.table({}), "no columns"),
+        (pd.DataFrame(RNG.random((5, 3))), "names, not numbers"),
+    ],
+)
+def test_tables_without_named_columns_are_refused(data, says):
+    with pytest.raises(DataError, match=says):
+        draft(data)
 
 
 def test_bounds_and_rows_are_rounded():

@@ -1,13 +1,15 @@
 """A first schema, guessed from the rows and marked so: a person has to confirm it before anything is fitted."""
 
 import re
+from contextlib import suppress
 from datetime import date, datetime, timedelta
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from understudy.errors import DataError
+from understudy.errors import DataError, SchemaError
 from understudy.schema import Boolean, Categorical, Datetime, Id, Integer, Ordinal, Real, Schema, Text
 from understudy.schema.columns import MOST_REAL_STEPS, SECONDS, Column
 from understudy.table.image_profile import ImageProfile
@@ -38,7 +40,11 @@ CLASSES = DRAFTED[LABELS]  # a column of this name beside images has their class
 def draft(source: Any) -> Schema:
     """Guesses a schema from all rows of a table; every column is marked `source: data`."""
     opened = open_source(source)
+    if not opened.names:
+        raise DataError(f"{opened.label}: it has no columns; it needs at least one")
     if 2 * sum(parse_number(name) is not None for name in opened.names) > len(opened.names):
+        if isinstance(source, pd.DataFrame):
+            raise DataError(f"{opened.label}: its columns must have names, not numbers; set `columns` to names")
         raise DataError(f"{opened.label}: the first line must name the columns, but it looks like a row of values")
     profiles = {name: ImageProfile() if name in opened.images else Profile() for name in opened.names}
     for block in opened.blocks(opened.names):
@@ -86,6 +92,9 @@ def _guess(name: str, profile: Profile) -> Column:
         return Text(source="data")
     if profile.could_be_boolean:
         return Boolean(**missing, source="data")
+    if profile.order and len(profile.order) <= MOST_CATEGORIES:
+        with suppress(SchemaError):  # values that no schema declares, such as intervals: guessed like any others
+            return Ordinal(values=profile.order, **missing, source="data")
     if profile.could_be_number and np.isfinite(profile.numbers.low):
         missing = {"missing": True} if profile.absent or profile.marked else {}
         return _guess_number(name, profile, missing)

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -74,6 +75,7 @@ class Profile:
     could_be_number: bool = True
     could_be_boolean: bool = True
     times: dict[str | None, "Times"] = field(default_factory=lambda: {form: Times() for form in FORMATS})
+    order: list[Any] | None = None  # the values of a pandas category with an order, also those that no row has
     longest: int = 0
     has_blank: bool = False
     unique: bool = True
@@ -86,6 +88,9 @@ class Profile:
         return self.rows - self.absent
 
     def add(self, array: pa.Array) -> None:
+        if pa.types.is_dictionary(array.type) and array.type.ordered:
+            order = array.dictionary.to_pylist()
+            self.order = order if not self.rows or order == self.order else None
         array = parse.plain(array)
         self.rows += len(array)
         if pa.types.is_nested(array.type):
@@ -101,6 +106,11 @@ class Profile:
     def _as_text(self, array: pa.Array) -> pa.Array:
         if parse.is_text(array.type):
             return array
+        if pa.types.is_temporal(array.type):
+            coded = array.dictionary_encode()
+            if len(coded.dictionary) <= MOST_DISTINCT:  # the words by which a column of values would know them
+                words = [str(moment) for moment in coded.dictionary.to_pylist()]
+                return pa.array(words, pa.string()).take(coded.indices)
         if pa.types.is_floating(array.type):
             array = pc.if_else(pc.is_finite(array), array, pa.scalar(None, type=array.type))
         try:
