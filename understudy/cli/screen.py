@@ -6,12 +6,15 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
+
+GAP = 3  # letters between two columns of a table
 
 
 def say(text: str = "", *, style: str | None = None, console: Console = out) -> None:
@@ -41,12 +44,34 @@ def _strict(data: Any) -> Any:
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[str] = ()) -> None:
     """A plain table; columns named in `right` hold numbers. Narrow screens wrap cells, never cut them."""
+    rows = [*rows]
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
-    for name in columns:
-        table.add_column(name, justify="right" if name in right else "left", overflow="fold", no_wrap=name in right)
+    widths = column_widths([columns, *rows], out.width - GAP * (len(columns) - 1))
+    for name, width in zip(columns, widths, strict=True):
+        table.add_column(escape(name), justify="right" if name in right else "left", overflow="fold", width=width)
     for row in rows:
         table.add_row(*(escape(cell) for cell in row))
     out.print(table)
+
+
+def column_widths(lines: Sequence[Sequence[str]], room: int) -> list[int]:
+    """How wide each column may be; where room is short, the widest give way first, at words as long as that is enough.
+
+    >>> column_widths([["table", "noise"], ["two-way by readmitted", "32 to 48"]], 30)
+    [21, 8]
+    >>> column_widths([["table", "noise"], ["two-way by readmitted", "32 to 48"]], 16)
+    [10, 6]
+    """
+    cells = [[cell.splitlines() or [""] for cell in column] for column in zip(*lines, strict=True)]
+    widths = [max(cell_len(line) for cell in column for line in cell) for column in cells]
+    words = [
+        max((cell_len(word) for cell in column for line in cell for word in line.split()), default=0)
+        for column in cells
+    ]
+    while sum(widths) > room and max(widths) > 1:
+        wrappable = [place for place, width in enumerate(widths) if width > words[place]]
+        widths[max(wrappable or range(len(widths)), key=widths.__getitem__)] -= 1
+    return widths
 
 
 def print_facts(facts: Iterable[tuple[str, str]]) -> None:
