@@ -40,6 +40,15 @@ def test_fits_add_up_until_one_is_refused(run: Run, here: SimpleNamespace) -> No
     assert len(BudgetFile.load(book.path).events) == 2
 
 
+def test_boosting_says_where_the_file_stands(run: Run, here: SimpleNamespace) -> None:
+    assert run(*fit(here, "-e", 1, "--total-epsilon", 1.8)).exit_code == 0
+    book, model = here.folder / "budget.json", here.folder / "m.understudy"
+    boost = ("boost", model, "-t", here.table, "-e", 0.5, "-o", here.folder / "boosted.understudy")
+    result = run(*boost, "--rounds", 5, "--pool-rows", 100, "--budget-file", book)
+    assert result.exit_code == 0, result.stderr
+    assert f"epsilon {BudgetFile.load(book).spent():.4g} of 1.8 is spent" in result.stderr
+
+
 def test_a_tenth_of_the_files_delta_is_the_default(run: Run, here: SimpleNamespace) -> None:
     told = json.loads(run(*fit(here, "--total-epsilon", 3, "--total-delta", 1e-7, "--json")).stdout)
     assert told["certificate"]["delta"] == pytest.approx(1e-8)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from understudy.cli import screen
-from understudy.cli.fit import tell_clipped, telling_what_stays_spent
+from understudy.cli.fit import tell_clipped, tell_spent, telling_what_stays_spent
 from understudy.cli.listener import listening
 from understudy.cli.options import DeltaOption, JsonOption, check_output
 from understudy.errors import OptionError
@@ -80,3 +80,4 @@ def boost(
     else:
         screen.say(model.certificate.statement(), style="green" if model.certificate.rng != "seeded" else "yellow")
         screen.say(f"Wrote {output}.")
+    tell_spent(budget_file)

@@ -114,12 +114,7 @@ def fit(
         screen.say(f"Wrote {output}. Next:")
         screen.say(f"  understudy verify {output} --release", style="bold")
         screen.say(f"  understudy sample {output} -o synthetic.{'npz' if facts.images else 'csv'}", style="bold")
-    if budget_file is not None:
-        book = BudgetFile.load(budget_file)
-        screen.note(
-            f"budget file {budget_file}: epsilon {book.spent():.4g} of {book.budget.epsilon:g} is spent "
-            f"(delta {book.budget.delta:g})"
-        )
+    tell_spent(budget_file)
 
 
 def read_boosting(boost: bool, settings: list[str] | None) -> bool | dict[str, Any]:
@@ -173,6 +168,19 @@ def telling_what_stays_spent(path: Path | None) -> Iterator[None]:
                 style="yellow",
             )
         raise
+
+
+def tell_spent(path: Path | None) -> None:
+    """Where the budget file, if there is one, stands."""
+    if path is None:
+        return
+    from understudy.privacy import BudgetFile
+
+    book = BudgetFile.load(path)
+    screen.note(
+        f"budget file {path}: epsilon {book.spent():.4g} of {book.budget.epsilon:g} is spent "
+        f"(delta {book.budget.delta:g})"
+    )
 
 
 def tell_rules(schema: Schema) -> None:
