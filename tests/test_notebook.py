@@ -28,6 +28,11 @@ SCHEMA = us.Schema(
 SECRET_AGE, SECRET_TOWN = 71, "Xyzzyham"
 
 
+def test_completion_finds_what_is_not_loaded_yet() -> None:
+    assert {"fit", "load", "Model", "__version__"} <= set(dir(us))
+    assert all(hasattr(us, name) for name in dir(us))
+
+
 def people(rows: int = 120) -> pd.DataFrame:
     rng = np.random.default_rng(0)
     towns = rng.choice(["<img src=x>", "Brock", "$Alm$"], rows)

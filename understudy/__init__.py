@@ -74,3 +74,8 @@ def __getattr__(name: str) -> Any:
     import importlib
 
     return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    """For completion, which would not find what is not loaded yet."""
+    return [*__all__, "__version__"]
