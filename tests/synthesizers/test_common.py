@@ -185,6 +185,20 @@ def test_a_wrong_number_of_rows_is_refused(model: Model, n: Any):
         model.sample(n)
 
 
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"where": "sick=true"}, "where must map columns to conditions"),
+        ({"where": ["sick"]}, "where must map columns to conditions"),
+        ({"seed": -1}, "seed must be a whole number from 0"),
+        ({"seed": "lucky"}, "seed must be a whole number from 0"),
+    ],
+)
+def test_a_wrong_condition_or_seed_is_refused(model: Model, given: dict, says: str):
+    with pytest.raises(OptionError, match=says):
+        model.sample(3, **given)
+
+
 # --- odd tables ---
 
 

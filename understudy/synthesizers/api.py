@@ -90,6 +90,12 @@ class Model:
         n = self.rows if n is None else n
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
             raise OptionError(f"n must be a whole number of at least 1, got {n!r}")
+        if where is not None and not isinstance(where, Mapping):
+            raise OptionError(
+                f"where must map columns to conditions, such as {{'age': (60, None)}}, got {type(where).__name__}"
+            )
+        if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0):
+            raise OptionError(f"seed must be a whole number from 0, got {seed!r}")
         return frame(self.schema, self.draw(int(n), np.random.default_rng(seed), where))
 
     def draw(self, n: int, rng: np.random.Generator, where: Mapping[str, Any] | None = None) -> dict[str, np.ndarray]:
