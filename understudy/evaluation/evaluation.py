@@ -41,7 +41,8 @@ class Evaluation:
         if "holdout" not in self.rows:
             notes.append(
                 "No holdout rows were given: there are no references, nothing is tested by prediction, and the attacks"
-                " are left out. Keep some real rows back from the synthesizer and pass them as holdout=."
+                " are left out. Keep some real rows back from the synthesizer and give them as the holdout (--holdout,"
+                " holdout=)."
             )
         for role, columns in self.outside.items():
             for name, count in columns.items():

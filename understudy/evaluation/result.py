@@ -13,7 +13,7 @@ OUTSIDE_THE_GUARANTEE = (
     "Computed from the real rows: for the data steward alone, and outside the differential privacy guarantee."
 )
 HEADINGS = ("metric", "value", "fresh real rows", "ideal", "worst columns")
-NO_HOLDOUT = "no holdout rows were given: pass holdout= real rows that the synthesizer never saw"
+NO_HOLDOUT = "no holdout rows (--holdout, holdout=) were given: real rows that the synthesizer never saw"
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
