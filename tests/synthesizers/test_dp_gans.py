@@ -210,6 +210,8 @@ def test_without_a_label_a_conditional_gan_says_what_to_do():
         ({"step": 3}, "did you mean 'steps'"),
         ({"checkpoints": 7}, "checkpoints must be at most steps"),
         ({"critic_hidden": "64"}, "critic_hidden must be whole numbers"),
+        ({"latent": (8, 8)}, "latent must be a whole number"),  # one number, not one a layer
+        ({"clip": ()}, "clip must be a number"),
     ],
 )
 def test_wrong_options_are_named(wrong: dict, message: str):

@@ -74,16 +74,17 @@ class Config:
             value = getattr(self, name)
             if value is not None and (not isinstance(value, float) or not 0 < value < most):
                 raise OptionError(f"{name} must be a number between 0 and {most}, got {value!r}")
-        for name, least, optional in (
-            ("components", 1, True),
-            ("fits", 1, True),
-            ("bins", 2, True),
-            ("steps", 1, False),
+        # A fit that memory or time cannot bear would break off after its budget is spent.
+        for name, least, most, optional in (
+            ("components", 1, 10_000, True),
+            ("fits", 1, 1_000, True),
+            ("bins", 2, 65_536, True),
+            ("steps", 1, 1_000_000, False),
         ):
             value = getattr(self, name)
-            whole = isinstance(value, int) and not isinstance(value, bool) and value >= least
+            whole = isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
             if not whole and not (optional and value is None):
-                raise OptionError(f"{name} must be a whole number of at least {least}, got {value!r}")
+                raise OptionError(f"{name} must be a whole number from {least} to {most}, got {value!r}")
         if not isinstance(self.split_label, bool):
             raise OptionError(f"split_label must be true or false, got {self.split_label!r}")
 

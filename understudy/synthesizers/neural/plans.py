@@ -1,7 +1,7 @@
 """From public facts to plans of private steps: batch sizes, noise, and refusals that come before any row is read."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -160,10 +160,11 @@ def label_classes(schema: Schema, method: str) -> int:
 
 
 def check_options(config: Any, **limits: tuple[type, float, float]) -> None:
-    """Refuses options of the wrong type or range: name=(int or float, least, most); None passes where it is allowed."""
+    """Refuses options of the wrong type or range: name=(int or float, least, most), of each number where several go."""
+    types = {field.name: str(field.type) for field in fields(config)}
     for name, (kind, least, most) in limits.items():
         value = getattr(config, name)
-        values = value if isinstance(value, tuple) else (value,)
+        values = value if isinstance(value, tuple) and "tuple" in types[name] else (value,)
         for number in values:
             right = isinstance(number, int if kind is int else int | float) and not isinstance(number, bool)
             if not right or not least <= number <= most:
