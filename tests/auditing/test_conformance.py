@@ -153,6 +153,7 @@ def test_nothing_is_run_where_the_contract_is_not_kept():
     found = conform(module)
     assert found.failed == ("contract",)
     assert {check.outcome for check in found.checks[1:]} == {CANNOT_TELL}
+    assert conform(json).method == "json"  # a module that is no method at all is told by its name
 
 
 def test_every_method_s_proof_is_outlined():

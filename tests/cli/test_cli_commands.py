@@ -168,6 +168,10 @@ def test_sample_repeats_with_a_seed_and_not_without(run: Run, made: SimpleNamesp
     assert texts[2] != texts[3]
 
 
+def test_one_row_is_not_called_rows(run: Run, made: SimpleNamespace, tmp_path) -> None:
+    assert "Wrote 1 synthetic row to" in run("sample", made.seeded, "-n", 1, "-o", tmp_path / "row.csv").stdout
+
+
 def test_sample_without_a_number_draws_about_as_many_as_there_were(run: Run, made: SimpleNamespace, tmp_path) -> None:
     run("sample", made.seeded, "-o", tmp_path / "rows.csv")
     assert abs(len(pd.read_csv(tmp_path / "rows.csv")) - 400) < 150

@@ -51,8 +51,9 @@ def sample(
     drawn = loaded.sample(rows, where=parse_where(where or (), loaded.schema), seed=seed)
     write_frame(drawn, loaded.schema, output)
     certificate = loaded.certificate
+    what = "row" if len(drawn) == 1 else "rows"
     screen.say(
-        f"Wrote {len(drawn):,} synthetic rows to {output} (epsilon {certificate.epsilon:.4g}, delta "
+        f"Wrote {len(drawn):,} synthetic {what} to {output} (epsilon {certificate.epsilon:.4g}, delta "
         f"{certificate.delta:g}: the same for any number of rows)."
     )
     if certificate.rng == "seeded":
