@@ -249,7 +249,7 @@ def refused(content, said, tmp_path, schema=SMALL, name="t.csv"):
         ("a,c\n1,1\n", ["'b'", "not in the table"]),
         ("a,b,c,d\n1,1,1,1\n", ["'d'", "not in the schema", "kind: text"]),
         ("p,q,r\n1,1,1\n", ["'a', 'b'", "another table", "header line"]),
-        ("a,b,c\n1,1,x\n1,1\n1,1,x\n1,1,x,x\n", ["2 rows", "rows 2, 4", "understudy check"]),
+        ("a,b,c\n1,1,x\n1,1\n1,1,x\n1,1,x,x\n", ["2 rows", "rows 2, 4", "understudy check TABLE -s SCHEMA -o CSV"]),
         ("a,b,c\n1,1,x\nz,1,x\n2,,x\n", ["'a': 1 cell not a number (row 2)", "'b': 1 cell missing", "(row 3)"]),
         ("a,b,c\n" + "z,1,x\n" * 9, ["9 cells", "rows 1, 2, 3, 4, 5, ..."]),
         ("a,b,c\n1,1,x\n1\nz,1,x\n", ["1 row with", "(row 2)", "1 cell not a number (row 3)"]),

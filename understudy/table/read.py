@@ -18,7 +18,7 @@ AnyCodec = Codec | ImageCodec
 RAGGED = "with another number of fields than the header"
 SHOWN_ROWS = 5
 SHOWN_RULES = 20
-CHECK = "`understudy check TABLE -s SCHEMA` writes the offending rows to a file for you alone"
+CHECK = "`understudy check TABLE -s SCHEMA -o CSV` writes the offending rows to a file for you alone"
 
 
 @dataclass
