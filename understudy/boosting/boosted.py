@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from understudy.boosting.evenly import even_order
 from understudy.boosting.raking import raked
 from understudy.boosting.rejection import reweighted
 from understudy.errors import DataError, OptionError
@@ -88,13 +89,19 @@ class Released:
         weights = reweighted(self.weights, self.average) if self.drs else self.weights
         return raked(weights, self.pool, self.cells) if self.settings.get("columns_kept") else weights
 
+    @cached_property
+    def order(self) -> np.ndarray:
+        """Rows of the pool with those that are alike side by side."""
+        return even_order(self.row_weights, self.pool, self.cells, self.schema.label)
+
     @property
     def effective_rows(self) -> float:
         """How many rows of equal weight the pool is worth; draws of many more rows repeat themselves."""
         return float(1 / (self.row_weights**2).sum())
 
     def sample(self, n: int, rng: np.random.Generator, where: Mapping[str, Any] | None = None) -> dict[str, np.ndarray]:
-        """n rows of the pool by their weights: each comes n times its weight, rounded up or down, in random order."""
+        """n rows of the pool by their weights: each comes n times its weight, rounded up or down, and so do rows that
+        are alike together (`evenly`); in random order."""
         weights = self.row_weights
         for name, pieces in conditions(self.schema, self.cells, where).items():
             weights = weights * _meets(self.pool[name], pieces)
@@ -102,7 +109,7 @@ class Released:
             raise OptionError(
                 f"where: no synthetic row has {' and '.join(map(repr, where or ()))} like this; loosen it"
             )
-        drawn = rng.permutation(systematic(weights, n, rng))
+        drawn = self.order[rng.permutation(systematic(weights[self.order], n, rng))]
         return {name: codes[drawn] for name, codes in self.pool.items()}
 
     def log_prob(self, codes: Mapping[str, np.ndarray]) -> np.ndarray:
