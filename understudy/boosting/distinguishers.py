@@ -136,10 +136,11 @@ class Joined:
         return np.concatenate([family.sums(table) for family in self.families])
 
 
-def distinguishers(pool: Pool, wanted: str | Sequence[str | Distinguisher]) -> Family:
+def distinguishers(pool: Pool, wanted: str | Sequence[str | Distinguisher], *, triples: bool = False) -> Family:
     """The distinguishers of a game: kinds by name (`KINDS`), `auto`, or functions from codes to values in [0, 1].
 
     auto: critics of every model that kept some, and marginals; for images classifiers and marginals.
+    triples: marginals of the label and two more columns too.
     """
     asked = [wanted] if isinstance(wanted, str) else list(wanted)
     if asked == [AUTO]:
@@ -152,7 +153,8 @@ def distinguishers(pool: Pool, wanted: str | Sequence[str | Distinguisher]) -> F
             continue
         if kind not in KINDS:
             raise OptionError(f"distinguishers must be {AUTO}, functions, or some of {', '.join(KINDS)}, got {kind!r}")
-        families.append({"critics": critics, "classifiers": classifiers, "marginals": marginals}[kind](pool))
+        make = {"critics": critics, "classifiers": classifiers, "marginals": partial(marginals, triples=triples)}
+        families.append(make[kind](pool))
     if functions:
         families.append(of_functions(pool, functions))
     if not families:
@@ -205,9 +207,11 @@ def classifiers(pool: Pool) -> Dense:
     return _networks(pool, [(encode, [on_grid([layer]) for layer in learnt])])
 
 
-def marginals(pool: Pool) -> Marginals:
+def marginals(pool: Pool, *, triples: bool = False) -> Marginals:
     """Codes of all columns and pairs of columns, those with the label first; numeric columns in bins of the pool.
 
+    triples: then those of the label and two more columns, as far as they fit. A cell of them holds so few rows that a
+    noisy pick would hardly ever take it, and they make the choice wider: for games without privacy.
     An image's code is the cluster of its class that it is nearest to (`pictures.Clusters`).
     """
     groups = coarse_by_pool(pool)
@@ -221,11 +225,21 @@ def marginals(pool: Pool) -> Marginals:
     lot = np.random.default_rng(0).permutation(len(pairs))
     pairs = sorted((pairs[place] for place in lot), key=lambda pair: label not in pair)
     most = max(1, min(MOST_TABLES, MOST_PLACES // pool.size))
-    tables = tuple([*((name,) for name in sizes), *pairs][:most])
+    tables = tuple([*((name,) for name in sizes), *pairs, *(with_label(sizes, label) if triples else [])][:most])
     codes = coarse(pool.codes)
     family = Marginals(coarse, sizes, tables, np.empty((0, pool.size), dtype=np.int32))
     places = [_places(codes, sizes, columns) + family.starts[number] for number, columns in enumerate(tables)]
     return Marginals(coarse, sizes, tables, np.stack(places).astype(np.int32))
+
+
+def with_label(names: Iterable[str], label: str | None) -> list[tuple[str, str, str]]:
+    """The label with any two other columns.
+
+    >>> with_label(["a", "b", "y", "c"], "y")
+    [('y', 'a', 'b'), ('y', 'a', 'c'), ('y', 'b', 'c')]
+    """
+    others = [name for name in names if name not in (label, CLUSTER)]
+    return [] if label is None else [(label, *pair) for pair in combinations(others, 2)]
 
 
 def of_functions(pool: Pool, functions: Sequence[Distinguisher]) -> Dense:

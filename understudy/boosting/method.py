@@ -13,6 +13,7 @@ from understudy.boosting.boosted import NAME, Released
 from understudy.boosting.distinguishers import critics, distinguishers, has_critics
 from understudy.boosting.game import FEWEST_ROUNDS, Family, Played, play, usual_rounds
 from understudy.boosting.likelihood import Account, likely_weights, shrunk
+from understudy.boosting.matching import matched_weights
 from understudy.boosting.pool import Pool, check_models, make_pool
 from understudy.boosting.raking import bear_columns
 from understudy.boosting.settings import Boosting, read_settings
@@ -70,7 +71,7 @@ class BoostedMethod:
         for entry in trained.entries:
             ledger.charge(entry.event, entry.purpose)
         progress("drawing a pool", 0.0)
-        board = prepare([released], [self.module.NAME], schema, self.settings, streams.init)
+        board = prepare([released], [self.module.NAME], schema, self.settings, streams.init, private=budget.private)
         plan = plan_picks(self.settings, schema, budget, beside=ledger.events)
         return boost_table(board, table, plan, streams=streams, ledger=ledger, progress=progress), ledger
 
@@ -121,10 +122,12 @@ class Board:
     methods: list[str]
 
 
-def prepare(models: Sequence[Any], methods: list[str], schema: Schema, settings: Boosting, seed: int) -> Board:
+def prepare(
+    models: Sequence[Any], methods: list[str], schema: Schema, settings: Boosting, seed: int, *, private: bool
+) -> Board:
     """Draws the pool and makes the distinguishers; refuses what cannot be played."""
     pool = make_pool(models, schema, settings.pool_rows, np.random.default_rng(seed))
-    return Board(pool, distinguishers(pool, settings.distinguishers), settings, methods)
+    return Board(pool, distinguishers(pool, settings.distinguishers, triples=not private), settings, methods)
 
 
 def boost_table(
@@ -146,6 +149,8 @@ def boost_table(
         progress=progress,
     )
     weights, average, caution = weigh(played, family, pool, picks, settings)
+    if math.isinf(picks.epsilon) and settings.weights == "likely":
+        weights = matched_weights(family, table, both_ways=settings.both_ways, ledger=ledger)
     told = settings.told(picks.rounds) | {
         "methods": board.methods,
         "distinguishers_played": family.count * (1 + settings.both_ways),
@@ -161,8 +166,8 @@ def weigh(
 ) -> tuple[np.ndarray, np.ndarray, float | None]:
     """Weights of the pool, the distinguisher to reject by, and the caution that both were made with, None for averages.
 
-    Picks and released values alone go in. Without privacy a pick has no likelihood, and averages are taken; also where
-    there are too many rounds to keep.
+    Picks and released values alone go in. Without privacy a pick has no likelihood, and averages are taken (but see
+    `matching`); also where there are too many rounds to keep.
     """
     if settings.weights == "average" or math.isinf(picks.epsilon) or played.expected is None:
         return played.weights, played.average, None
@@ -235,7 +240,8 @@ def boost(
     picks = plan_picks(chosen, schema, budget)
     ledger = _ledger_of(models, budget, picks)
     progress("drawing a pool", 0.0)
-    board = prepare([m.released for m in models], [m.method for m in models], schema.learnt(), chosen, streams.init)
+    released, methods = [model.released for model in models], [model.method for model in models]
+    board = prepare(released, methods, schema.learnt(), chosen, streams.init, private=budget.private)
     if book is not None:
         if isinstance(source, str | PathLike):
             check_names(open_source(source, schema), schema)
@@ -247,15 +253,15 @@ def boost(
     if on_clipped is not None:
         on_clipped(table.notes)
     before = len(ledger.entries)
-    released = boost_table(board, table.learnt(), picks, streams=streams, ledger=ledger, progress=progress)
+    boosted = boost_table(board, table.learnt(), picks, streams=streams, ledger=ledger, progress=progress)
     seeded = streams.seeded or any(model.certificate.rng == SEEDED for model in models)
-    certificate = _certificate(released, ledger, schema, seeded)
+    certificate = _certificate(boosted, ledger, schema, seeded)
     if book is not None:
         own = Ledger(budget)
         for entry in ledger.entries[before:]:
             own.charge(entry.event, entry.purpose)
-        book.commit(reservation, _certificate(released, own, schema, seeded))
-    return Model(schema, NAME, {}, certificate, released)
+        book.commit(reservation, _certificate(boosted, own, schema, seeded))
+    return Model(schema, NAME, {}, certificate, boosted)
 
 
 def _names(models: Sequence[Model]) -> str:

@@ -22,7 +22,8 @@ class Boosting:
     drs: reject rows by the average distinguisher as well.
     pool_rows: synthetic rows that get weights.
     rate: of the multiplicative weights; None is a rule, smaller where rounds are many.
-    weights: likely (those that explain the picks best) or average (of all rounds, as in the paper).
+    weights: likely (those that explain the picks best, without privacy the rows) or average (of all rounds, as in the
+        paper).
     both_ways: play with 1 - D beside every distinguisher D.
     share: share of the budget (of 1/z^2) for the picks, where one budget pays for training and boosting.
     checkpoints: how many earlier generators and critics to keep, where boosting is part of a fit.
