@@ -31,6 +31,7 @@ MAY_SEE = {
     "demo": COMMON | {"schema"},
 }
 MAY_SEE["cli"] = set(MAY_SEE) - {"training"}
+MAY_SEE["__main__"] = {"cli"}
 # From the root itself only this may be taken: anything else would load rooms through the back door.
 OF_THE_ROOT = {"__version__"}
 COMPILED = {"jax", "jaxlib", "optax"}

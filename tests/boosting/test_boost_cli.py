@@ -71,7 +71,7 @@ def test_settings_of_a_fit_that_boosts(here: Path):
     assert load(out).certificate.entries[-1].event.count == 30
     told = load(out).released.settings
     assert (told["rounds"], told["share"]) == (30, 0.4)
-    said = run(*asked, "--boost-set", "rounds=30")
+    said = run(*asked, "--force", "--boost-set", "rounds=30")
     assert said.exit_code == 2
     assert "add --boost" in said.output
 
@@ -108,3 +108,8 @@ def test_a_model_is_never_written_over(here: Path):
     said = run("boost", here / "one.understudy", "-t", here / "t.csv", "-e", 1, "-o", here / "one.understudy")
     assert said.exit_code == 2
     assert "reads this file too" in " ".join(said.output.split())
+    (here / "other.understudy").write_bytes(b"spent")
+    said = run("boost", here / "one.understudy", "-t", here / "t.csv", "-e", 1, "-o", here / "other.understudy")
+    assert said.exit_code == 2
+    assert "there is a file already" in " ".join(said.output.split())
+    assert (here / "other.understudy").read_bytes() == b"spent"

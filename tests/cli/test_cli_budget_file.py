@@ -58,10 +58,12 @@ def test_totals_belong_to_new_files(run: Run, here: SimpleNamespace) -> None:
     absent = run(*fit(here))
     assert (absent.exit_code, "--total-epsilon" in absent.stderr) == (2, True)
     assert run(*fit(here, "--total-epsilon", 2)).exit_code == 0
-    assert run(*fit(here, "-e", 0.1, "--total-epsilon", 2)).exit_code == 0  # the same command again
-    other = run(*fit(here, "--total-epsilon", 5))
+    again = run(*fit(here, "-e", 0.1, "--total-epsilon", 2))  # the model that is there has spent its budget
+    assert (again.exit_code, "there is a file already" in again.stderr) == (2, True)
+    assert run(*fit(here, "-e", 0.1, "--total-epsilon", 2, "--force")).exit_code == 0  # the same command again
+    other = run(*fit(here, "--total-epsilon", 5, "--force"))
     assert (other.exit_code, "cannot change" in other.stderr) == (2, True)
-    alone = run("fit", here.table, "-s", here.schema, "-o", here.model, "--total-epsilon", 2)
+    alone = run("fit", here.table, "-s", here.schema, "-o", here.model, "--total-epsilon", 2, "--force")
     assert (alone.exit_code, "--budget-file" in alone.stderr) == (2, True)
 
 
@@ -98,7 +100,7 @@ def test_a_damaged_file_is_a_no(run: Run, here: SimpleNamespace) -> None:
     assert run(*fit(here, "--total-epsilon", 2)).exit_code == 0
     path = here.folder / "budget.json"
     path.write_text(path.read_text().replace('"epsilon": 2.0', '"epsilon": 9.0'))
-    result = run(*fit(here))
+    result = run(*fit(here, "--force"))
     assert (result.exit_code, "restore" in result.stderr) == (1, True)
 
 

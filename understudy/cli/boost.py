@@ -9,7 +9,7 @@ import typer
 from understudy.cli import screen
 from understudy.cli.fit import tell_clipped, tell_spent, telling_what_stays_spent
 from understudy.cli.listener import listening
-from understudy.cli.options import DeltaOption, JsonOption, check_output
+from understudy.cli.options import DeltaOption, ForceOption, JsonOption, check_model_output
 from understudy.errors import OptionError
 
 
@@ -38,13 +38,14 @@ def boost(
         Path | None,
         typer.Option("--budget-file", metavar="FILE", help="Adds up all uses of one table; boosting is one more."),
     ] = None,
+    force: ForceOption = False,
     json: JsonOption = False,
 ) -> None:
     """Weigh the rows of one or several models by what tells them from the private table, within a privacy budget.
 
     The certificate counts everything: what the models have spent, and the boosting.
     """
-    check_output(output, table, budget_file, *models)
+    check_model_output(output, table, budget_file, *models, force=force)
     from understudy.boosting.method import boost as boost_models
     from understudy.cli.conditions import parse_boosting
     from understudy.synthesizers.api import load

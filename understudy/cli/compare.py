@@ -9,7 +9,7 @@ import typer
 
 from understudy.cli import screen
 from understudy.cli.listener import listening
-from understudy.cli.options import DeltaOption, SchemaOption, check_output
+from understudy.cli.options import DeltaOption, SchemaOption, check_model_output, check_output
 from understudy.errors import OptionError
 from understudy.schema import Schema
 
@@ -176,7 +176,7 @@ def _choose(
     budget = _epsilons(epsilons or "1")
     if len(budget) != 1:
         raise OptionError("--choose private has one budget; give one epsilon with -e")
-    check_output(output, table, schema, budget_file)
+    check_model_output(output, table, schema, budget_file, force=None)
     facts = Schema.load(schema)
     from understudy.cli.fit import telling_what_stays_spent
     from understudy.comparison import choose

@@ -15,10 +15,12 @@ from understudy.cli.options import (
     BoostSettings,
     DeltaOption,
     EpsilonOption,
+    ForceOption,
     JsonOption,
     MethodOption,
     SchemaOption,
     TableArgument,
+    check_model_output,
     check_output,
 )
 from understudy.errors import OptionError
@@ -57,6 +59,7 @@ def fit(
         bool, typer.Option("--boost", help="Spend a part of the budget on boosting what was trained.")
     ] = False,
     boost_settings: BoostSettings = None,
+    force: ForceOption = False,
     json: JsonOption = False,
 ) -> None:
     """Fit a stand-in within a privacy budget, and write it with its certificate.
@@ -64,7 +67,7 @@ def fit(
     With a budget file the fit is written down before the rows are read: one that stops half-way counts as spent. Run
     `understudy check` first. When left out, a fit's delta is then a tenth of the file's.
     """
-    check_output(output, table, schema, budget_file)
+    check_model_output(output, table, schema, budget_file, force=force)
     boosting = read_boosting(boost, boost_settings)
     facts = Schema.load(schema)
     from understudy.cli.conditions import parse_settings

@@ -29,6 +29,20 @@ BoostSettings = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 
 
+ForceOption = Annotated[bool, typer.Option("--force", help="Replace a model that is there already.")]
+
+
+def check_model_output(path: Path, *inputs: Path | None, force: bool | None) -> None:
+    """As `check_output`; a model that is there stays, since its budget is spent and it may not be had again.
+
+    force: None where the command has no such option.
+    """
+    check_output(path, *inputs)
+    if path.exists() and not force:
+        more = "" if force is None else ", or --force replaces it"
+        raise OptionError(f"output {str(path)!r}: there is a file already; give another name{more}")
+
+
 def check_output(path: Path, *inputs: Path | None) -> None:
     """Refuses a place that cannot be written, before rows are read or budget is spent.
 
