@@ -22,12 +22,12 @@ from understudy.table.storage import SPILL_BYTES
 
 # The mean size of a normal variable is sqrt(2/pi) times its standard deviation.
 MEAN_SIZE = math.sqrt(2 / math.pi)
-# Rough speeds of one core of an ordinary machine; estimates may be out by a factor of two or three.
-START_SECONDS = 8.0  # libraries and compiling
+# Rough speeds of two cores of an ordinary machine; estimates may be out by a factor of two or three.
+START_SECONDS = 4.5  # libraries and compiling
 READ_CELLS_PER_SECOND = 4e6
 COUNTS_PER_SECOND = 2e8
 NOISE_DRAWS_PER_SECOND = 5e4
-FIT_OPERATIONS_PER_SECOND = 2e10
+FIT_OPERATIONS_PER_SECOND = 5e10
 START_BYTES = 500 << 20
 # Arrays as large as all two-way tables (for all fits: counts and weights; for each that runs: model, residual, two
 # gradients), and as the mixture (its parameters, Adam's two moments, a gradient, scaled probabilities, an exponential).
