@@ -205,7 +205,7 @@ def conform(
             outcome, found = _together({trial.ground.name: outcome_of(check.run, trial) for trial in trials})
         seconds = round(time.perf_counter() - start, 3)
         done.append(Checked(check.name, outcome, found, check.why, check.remedy, seconds))
-    return Conformance(str(getattr(module, "NAME", module.__name__)), tuple(done))
+    return Conformance(str(getattr(module, "NAME", getattr(module, "__name__", "a method"))), tuple(done))
 
 
 def _together(outcomes: Mapping[str, tuple[str, str]]) -> tuple[str, str]:

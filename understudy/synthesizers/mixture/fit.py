@@ -9,7 +9,6 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
-from threading import Lock
 from typing import Any, NamedTuple
 
 import jax
@@ -89,11 +88,10 @@ def fit_mixture(
 
     What the fits agree on comes from the tables; where they differ, noise and luck were fitted, and that averages out.
     """
-    told = _Together(progress, note, fits)
     padded = _padded(targets)
     tables = _tables(padded, noisy=noisy)
 
-    def fit(number: int) -> Fitted:
+    def fit(number: int, told: Callable[[float], None] = lambda done: None) -> Fitted:
         return _fit(
             padded,
             tables,
@@ -101,31 +99,25 @@ def fit_mixture(
             components=components,
             steps=steps,
             seed=seed + number,
-            progress=partial(told, number),
+            progress=told,
         )
 
     # Steps are too small for one of them to keep several cores busy. Fits know nothing of each other, so that the
-    # outcome is the same in whatever order they end; the first compiles the loop for all.
-    found = [fit(0)]
+    # outcome is the same in whatever order they end, and so is what is said: they are told of in their own order. The
+    # first compiles the loop for all.
+    found = [fit(0, lambda done: progress("fitting", done / fits, note))]
     with ThreadPoolExecutor(min(fits, os.cpu_count() or 1, MOST_AT_ONCE)) as pool:
-        found += pool.map(fit, range(1, fits))
+        others = [pool.submit(fit, number) for number in range(1, fits)]
+        try:
+            for other in others:
+                found.append(other.result())
+                progress("fitting", len(found) / fits, note)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
     weights = np.concatenate([fitted.weights for fitted in found], axis=1) / fits
     probabilities = np.concatenate([fitted.probabilities for fitted in found], axis=1)[..., : len(targets.ones)]
     return Fitted(weights, probabilities, sum(fitted.steps for fitted in found))
-
-
-class _Together:
-    """How far all fits are that run side by side."""
-
-    def __init__(self, progress: Progress, note: str, fits: int) -> None:
-        self.progress, self.note = progress, note
-        self.done = [0.0] * fits
-        self.lock = Lock()
-
-    def __call__(self, number: int, done: float) -> None:
-        with self.lock:
-            self.done[number] = done
-            self.progress("fitting", sum(self.done) / len(self.done), self.note)
 
 
 def _padded(targets: Targets) -> Targets:
