@@ -218,9 +218,8 @@ def boost(
     """Boosts models of one table, of one method or several, into one: weights on a pool of their rows.
 
     models: with one schema, fitted to the same table. source: that table. epsilon, delta: what the boosting spends on
-    top of what the models have spent. settings: see `Boosting`, without
-    those that belong to training. budget_file: as in `fit`; the boosting alone is
-    entered, since the models' fits have entries of their own. The rest is as in `fit`.
+    top of what the models have spent. settings: see `Boosting`, without those that belong to training. budget_file: as
+    in `fit`; the boosting alone is entered, since the models' fits have entries of their own. The rest is as in `fit`.
 
     Guarantee: the certificate's, for everything in the returned model: all events of all the models and the picks, on
     one ledger. A model that was made with a seed, or without privacy, makes the result so too.
