@@ -208,6 +208,10 @@ def test_tampering_shows(run: Run, made: SimpleNamespace, tmp_path, change, what
     assert "does NOT hold" in result.stdout
     found = json.loads(run("verify", odd, "--json").stdout)["findings"]
     assert what in {finding["what"] for finding in found if not finding["ok"]}
+    if what != "epsilon":  # which only accounting can tell, and no row that is drawn depends on it
+        drawn = run("sample", odd, "-o", tmp_path / "rows.csv")
+        assert (drawn.exit_code, "altered after it was made" in " ".join(drawn.stderr.split())) == (2, True)
+        assert not (tmp_path / "rows.csv").exists()
 
 
 def test_outputs_are_refused_before_any_work(run: Run, here: SimpleNamespace, made: SimpleNamespace) -> None:

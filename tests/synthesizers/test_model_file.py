@@ -3,6 +3,7 @@
 import dataclasses
 import io
 import json
+import math
 import pickle
 import zipfile
 from collections.abc import Callable
@@ -70,6 +71,15 @@ def write_members(path: Path, members: dict[str, bytes], compression: int = zipf
         for name, data in members.items():
             archive.writestr(name, data)
     return path
+
+
+def recertified(members: dict[str, bytes]) -> dict[str, bytes]:
+    """With the digests of these contents: what another version or a forger would have written."""
+    model, certificate = json.loads(members["model.json"]), json.loads(members["certificate.json"])
+    arrays = model_file.certified_arrays(load_arrays(members["arrays.safetensors"]), model["facts"], model["config"])
+    certificate["arrays_digest"] = arrays_digest(arrays)
+    certificate["schema_digest"] = Schema.loads(members["schema.yaml"].decode()).digest()
+    return members | {"certificate.json": json.dumps(certificate).encode()}
 
 
 def holds(path: Path) -> bool:
@@ -224,6 +234,41 @@ def test_tampering_with_what_the_certificate_covers_breaks_it(sound: Path, tmp_p
     assert not holds(path)
 
 
+@pytest.mark.parametrize(
+    ("what", "part"),
+    [
+        ("a count", "in the released arrays, facts or settings"),
+        ("another array", "in the released arrays, facts or settings"),
+        ("the number of rows", "in the released arrays, facts or settings"),
+        ("a bound", r"in the schema \(schema.yaml\): "),
+    ],
+)
+def test_an_altered_file_is_not_loaded(sound: Path, tmp_path: Path, what: str, part: str):
+    members = members_of(sound)
+    path = write_members(tmp_path / "tampered", members | TAMPERED[what](members))
+    with pytest.raises(ModelFileError, match=part) as caught:
+        load(path)
+    assert "take the file from its maker again" in str(caught.value)
+    assert "understudy verify" in str(caught.value)
+    model_file.read(path)  # what `verify` looks into is still there for it
+
+
+def test_all_altered_parts_are_named(sound: Path, tmp_path: Path):
+    members = members_of(sound)
+    both = members | TAMPERED["a count"](members) | TAMPERED["a bound"](members)
+    with pytest.raises(ModelFileError, match=r"in the schema .* and the released arrays"):
+        load(write_members(tmp_path / "both", both))
+
+
+def test_contents_that_no_digest_can_be_made_of_are_damage(sound: Path, tmp_path: Path):
+    members = members_of(sound)
+    model = json.loads(members["model.json"])
+    model["facts"]["rows"] = math.nan
+    path = write_members(tmp_path / "nan", members | {"model.json": json.dumps(model).encode()})
+    with pytest.raises(ModelFileError, match="damaged"):
+        load(path)
+
+
 def test_a_claim_must_follow_from_its_entries(sound: Path, tmp_path: Path):
     members = members_of(sound)
     certificate = json.loads(members["certificate.json"])
@@ -245,13 +290,15 @@ REFUSED = {
     "facts gone": (change_json("model.json", facts={}), ModelFileError, "damaged"),
     "no schema": (lambda m: {"schema.yaml": b"columns: {}"}, ModelFileError, "damaged"),
 }
+DIGESTED = ("an array gone", "facts gone")  # whole in themselves, but no model
 
 
 @pytest.mark.parametrize("what", REFUSED)
 def test_files_that_do_not_fit_together_are_refused(sound: Path, tmp_path: Path, what: str):
     change, kind, message = REFUSED[what]
     members = members_of(sound)
-    path = write_members(tmp_path / "wrong", members | change(members))
+    changed = members | change(members)
+    path = write_members(tmp_path / "wrong", recertified(changed) if what in DIGESTED else changed)
     with pytest.raises(kind, match=message) as caught:
         load(path)
     assert caught.value.__cause__ is None
@@ -283,7 +330,7 @@ def reshape(name: str, change: Callable[[np.ndarray], np.ndarray]) -> Callable[[
 def test_arrays_that_make_no_model_are_refused_when_loaded(tmp_path: Path, method: str, name: str, change: Callable):
     """Not when a row is drawn, with an error about indices, nor never, with rows that mean nothing."""
     members = members_of(sound_file(tmp_path / "sound", method))
-    path = write_members(tmp_path / "odd", members | reshape(name, change)(members))
+    path = write_members(tmp_path / "odd", recertified(members | reshape(name, change)(members)))
     with pytest.raises(ModelFileError, match="damaged"):
         load(path)
 

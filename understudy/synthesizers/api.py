@@ -286,9 +286,10 @@ def fit(
 
 
 def load(path: str | PathLike[str]) -> Model:
-    """Reads a model file; fails with a message that says why if it is damaged or from another format."""
+    """Reads a model file; fails with a message that says why if it is damaged, altered or from another format."""
     parts = model_file.read(path)
     module = importlib.import_module(BOOSTING) if parts.method == BOOSTED else method_module(parts.method)
+    model_file.check_unaltered(path, parts)
     with model_file.refusing_damage(path):
         released = module.Released.from_parts(parts.schema.learnt(), parts.arrays, parts.facts)
     return Model(parts.schema, parts.method, parts.config, parts.certificate, released)

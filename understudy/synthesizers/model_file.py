@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from understudy.errors import ModelFileError, SchemaError
-from understudy.privacy.certificate import Certificate
+from understudy.errors import ModelFileError, OptionError, SchemaError
+from understudy.privacy.certificate import Certificate, arrays_digest
 from understudy.schema import Schema
 from understudy.table.written import written_whole
 
@@ -90,6 +90,25 @@ def read(path: str | PathLike[str]) -> Parts:
         if parts.method != certificate.method:
             raise ModelFileError(f"model {str(path)!r}: the certificate is for another method; ask for the file again")
         return parts
+
+
+def check_unaltered(path: str | PathLike[str], parts: Parts) -> None:
+    """Refuses contents that are not those that the certificate names, by its digests alone.
+
+    Epsilon is not recomputed: that can take seconds, and a draw from the model makes no claim. `verify` does both.
+    """
+    with refusing_damage(path, OptionError):
+        certificate = parts.certificate
+        same_schema = parts.schema.digest() == certificate.schema_digest
+        covered = certified_arrays(parts.arrays, parts.facts, parts.config)
+        same_arrays = arrays_digest(covered) == certificate.arrays_digest
+    altered = [] if same_schema else ["the schema (schema.yaml)"]
+    altered += [] if same_arrays else ["the released arrays, facts or settings (arrays.safetensors, model.json)"]
+    if altered:
+        raise ModelFileError(
+            f"model {str(path)!r}: altered after it was made, in {' and '.join(altered)}: its certificate names other "
+            "contents; take the file from its maker again, or see `understudy verify` for details"
+        )
 
 
 @contextmanager
