@@ -186,6 +186,7 @@ def test_sample_without_a_number_draws_about_as_many_as_there_were(run: Run, mad
         (["age=60..70"], lambda t: t["age"].between(60, 70).all() and t["age"].nunique() > 3),
         (["age=..30", "ill=yes"], lambda t: (t["age"] <= 30).all() and t["ill"].all()),
         (["weight=80.."], lambda t: (t["weight"] >= 80).all()),
+        (["age=60..1000"], lambda t: (t["age"] >= 60).all()),
         (["joined=2021-05-01..2021-05-31"], lambda t: t["joined"].between("2021-05-01", "2021-05-31").all()),
     ],
 )
@@ -199,7 +200,9 @@ def test_sample_keeps_conditions(run: Run, made: SimpleNamespace, tmp_path, wher
     assert holds(drawn)
 
 
-@pytest.mark.parametrize("where", ["town", "twon=Alm", "town=Delft", "age=70..60", "age=old", "town=Alm..Cray"])
+@pytest.mark.parametrize(
+    "where", ["town", "twon=Alm", "town=Delft", "age=70..60", "age=old", "town=Alm..Cray", "age=1000..2000"]
+)
 def test_sample_refuses_wrong_conditions(run: Run, made: SimpleNamespace, tmp_path, where: str) -> None:
     result = run("sample", made.seeded, "-n", 5, "-o", tmp_path / "rows.csv", "--where", where)
     assert result.exit_code == 2

@@ -283,7 +283,8 @@ def test_densities_integrate_to_one(wide: Released):
 
 REFUSED = [
     ({"nobody": 1}, "not a modelled column"),
-    ({"age": 9}, "outside"),
+    ({"age": 9}, r"outside what the schema declares for it \(10 to 13\)"),
+    ({"age": math.inf}, "outside"),
     ({"age": 14}, "outside"),
     ({"age": 10**40}, "outside"),
     ({"age": 10.5}, "outside"),
@@ -295,7 +296,11 @@ REFUSED = [
     ({"age": []}, "at least one value"),
     ({"age": (12, 11)}, "low to high"),
     ({"age": (10, 11, 12)}, "takes a value or a list"),
-    ({"age": (9, 12)}, "outside"),
+    ({"age": (8, 9)}, "overlaps with 10 to 13"),
+    ({"age": (14, None)}, "overlaps with 10 to 13"),
+    ({"age": (None, -math.inf)}, "overlaps with 10 to 13"),
+    ({"age": ("9", "old")}, "outside"),
+    ({"degree": ("school", "doctor")}, "outside"),
     ({"town": ("a", "b")}, "takes a value or a list"),
     ({"sick": (False, True)}, "takes a value or a list"),
 ]

@@ -85,7 +85,8 @@ class Model:
         """n synthetic rows (as many as the table had, about, if n is left out), with the schema's columns and types.
 
         where: conditions by column: a value, a list of values, None for missing, or a (low, high) tuple for ordered
-        columns, both ends included. Drawing costs no privacy; a seed here only makes the draw repeatable.
+        columns, both ends included; a range wider than the declared bounds is cut at them. Drawing costs no privacy; a
+        seed here only makes the draw repeatable.
         """
         n = self.rows if n is None else n
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
