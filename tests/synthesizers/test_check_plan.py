@@ -11,6 +11,7 @@ from understudy.privacy import BudgetFile
 from understudy.privacy.mechanisms import check_counts
 from understudy.schema import Schema
 from understudy.synthesizers import api, independent
+from understudy.synthesizers.marginals import aim, mst
 from understudy.synthesizers.mixture import plan
 
 FEW = Schema.loads("rows: 400\ncolumns: {age: {kind: integer, low: 0, high: 99}, ill: {kind: boolean}}")
@@ -33,6 +34,13 @@ class Untouchable:
         (FEW, {"method": "mixture", "epsilon": 1e-17, "delta": 1e-18}, "too large for exact noise"),
         (MANY, {"method": "mixture", "epsilon": 1e-6}, "no amount of noise"),
         (FEW, {"method": "independent", "epsilon": 1e-17, "delta": 1e-18}, "too large for exact noise"),
+        (FEW, {"method": "mst", "bins": 65_537}, "bins must be a whole number from 2 to 65536, got 65537"),
+        (FEW, {"method": "mst", "steps": 10**9}, "steps must be a whole number from 1 to 1000000"),
+        (FEW, {"method": "aim", "bins": 10**6}, "bins must be a whole number from 2 to 65536"),
+        (FEW, {"method": "aim", "steps": 10**9}, "steps must be a whole number from 1 to 1000000"),
+        (FEW, {"method": "aim", "tables": 10**9}, "tables must be a whole number from 1 to 10000"),
+        (FEW, {"method": "aim", "rounds": 101}, "rounds must be a whole number from 1 to 100,"),
+        (FEW, {"method": "aim", "model_size": 10**12}, "model_size must be a whole number from 1 to 30000000"),
     ],
 )
 def test_a_refused_option_costs_nothing(tmp_path: Path, schema: Schema, options: dict[str, Any], message: str) -> None:
@@ -41,6 +49,12 @@ def test_a_refused_option_costs_nothing(tmp_path: Path, schema: Schema, options:
     with pytest.raises(OptionError, match=message):
         us.fit(Untouchable(), schema, budget_file=book.path, **options)
     assert book.path.read_bytes() == before
+
+
+def test_the_largest_options_make_a_plan() -> None:
+    largest = {"bins": 65_536, "steps": 1_000_000}
+    mst.check(mst.Config(**largest), MANY, us.Budget(1.0, 1e-6))
+    aim.check(aim.Config(**largest, tables=10_000, rounds=100, model_size=30_000_000), MANY, us.Budget(1.0, 1e-6))
 
 
 def test_a_fit_that_passes_the_check_is_written_down_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

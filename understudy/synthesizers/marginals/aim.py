@@ -23,6 +23,8 @@ from understudy.synthesizers.marginals.inference import Measured, fit_potentials
 from understudy.synthesizers.marginals.mst import measured_columns, prepaid, released_of, spent
 from understudy.synthesizers.marginals.network import Columns, Network, model_cells
 from understudy.synthesizers.marginals.plan import (
+    LARGEST_BINS,
+    LARGEST_STEPS,
     Plan,
     Round,
     check_columns,
@@ -48,6 +50,9 @@ WORTH_MEASURING = 36
 GROWTH = 1.5
 # Rows drawn from the model to see what it expects of each candidate.
 ROWS_TO_EXPECT = 1 << 17
+# What options may ask for: more tables than there can be candidates, rounds whose first would drown in noise (shares
+# grow by GROWTH), and a model of which a step of the fit holds some gigabytes.
+LARGEST_TABLES, LARGEST_ROUNDS, LARGEST_MODEL = 10_000, 100, 30_000_000
 
 __all__ = ["NAME", "SUMMARY", "Config", "Released", "check", "train"]
 
@@ -76,11 +81,11 @@ class Config:
     def __post_init__(self) -> None:
         check_share("one_way_share", self.one_way_share)
         check_share("selection_share", self.selection_share)
-        check_whole("tables", self.tables, 1, optional=True)
-        check_whole("rounds", self.rounds, 1)
-        check_whole("bins", self.bins, 2, optional=True)
-        check_whole("model_size", self.model_size, 1)
-        check_whole("steps", self.steps, 1)
+        check_whole("tables", self.tables, 1, LARGEST_TABLES, optional=True)
+        check_whole("rounds", self.rounds, 1, LARGEST_ROUNDS)
+        check_whole("bins", self.bins, 2, LARGEST_BINS, optional=True)
+        check_whole("model_size", self.model_size, 1, LARGEST_MODEL)
+        check_whole("steps", self.steps, 1, LARGEST_STEPS)
 
 
 def candidates_of(schema: Schema) -> list[Columns]:

@@ -14,6 +14,8 @@ from understudy.synthesizers.marginals.coded import Coded, check_noise, cut, rel
 from understudy.synthesizers.marginals.inference import Measured, fit_potentials, independent_potentials
 from understudy.synthesizers.marginals.network import Columns, Network
 from understudy.synthesizers.marginals.plan import (
+    LARGEST_BINS,
+    LARGEST_STEPS,
     Plan,
     Round,
     check_columns,
@@ -53,8 +55,8 @@ class Config:
     def __post_init__(self) -> None:
         check_share("one_way_share", self.one_way_share)
         check_share("selection_share", self.selection_share)
-        check_whole("bins", self.bins, 2, optional=True)
-        check_whole("steps", self.steps, 1)
+        check_whole("bins", self.bins, 2, LARGEST_BINS, optional=True)
+        check_whole("steps", self.steps, 1, LARGEST_STEPS)
 
 
 def plan_of(config: Config, schema: Schema, budget: Budget) -> Plan:

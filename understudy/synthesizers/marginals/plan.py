@@ -12,6 +12,7 @@ from understudy.schema import Schema
 from understudy.table.cells import cells_of
 
 FEWEST_BINS = 4
+LARGEST_BINS, LARGEST_STEPS = 65_536, 1_000_000  # that may be asked for; what is asked for is cut to MOST_CELLS
 # Bins of a numeric column: this many times the cube root of rows over noise (the balance of detail against noise).
 BINS_FACTOR = 2.0
 MOST_CELLS = 600_000  # of all tables together: exact noise costs some 20 microseconds a cell
@@ -137,7 +138,8 @@ def check_share(name: str, value: Any) -> None:
         raise OptionError(f"{name} must be a number between 0 and 0.5, got {value!r}")
 
 
-def check_whole(name: str, value: Any, least: int, *, optional: bool = False) -> None:
-    whole = isinstance(value, int) and not isinstance(value, bool) and value >= least
+def check_whole(name: str, value: Any, least: int, most: int, *, optional: bool = False) -> None:
+    """Refuses also what memory or time could not bear: such a fit would break off after its budget is spent."""
+    whole = isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
     if not whole and not (optional and value is None):
-        raise OptionError(f"{name} must be a whole number of at least {least}, got {value!r}")
+        raise OptionError(f"{name} must be a whole number from {least} to {most}, got {value!r}")
