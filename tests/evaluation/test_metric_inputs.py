@@ -132,3 +132,9 @@ def test_encodings_share_columns_and_stay_narrow():
     np.testing.assert_array_equal(encoded[:, :MOST_LEVELS].sum(axis=1), [1, 1])
     np.testing.assert_allclose(encoded[:, MOST_LEVELS], [0.5, 1.0])
     assert encoder.without("x").width == 2
+
+
+def test_a_column_without_a_name_is_refused_by_its_place(real, schema):
+    odd = real.rename(columns={real.columns[-1]: None})
+    with pytest.raises(DataError, match=rf"column {len(real.columns)} \(counted from 1\) has no name"):
+        open_table(odd, schema, role="synthetic")

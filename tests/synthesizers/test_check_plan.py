@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 import understudy as us
@@ -48,6 +49,16 @@ def test_a_refused_option_costs_nothing(tmp_path: Path, schema: Schema, options:
     before = book.path.read_bytes()
     with pytest.raises(OptionError, match=message):
         us.fit(Untouchable(), schema, budget_file=book.path, **options)
+    assert book.path.read_bytes() == before
+
+
+@pytest.mark.parametrize(("names", "message"), [(["age", None], r"column 2 .* no name"), (["age", "il"], "'ill'")])
+def test_a_frame_with_wrong_names_costs_nothing(tmp_path: Path, names: list[Any], message: str) -> None:
+    book = BudgetFile.create(tmp_path / "budget.json", us.Budget(2.0, 1e-6))
+    before = book.path.read_bytes()
+    frame = pd.DataFrame([[30, True]] * 20, columns=pd.Index(names, dtype=object))
+    with pytest.raises(DataError, match=message):
+        us.fit(frame, FEW, method="independent", budget_file=book.path)
     assert book.path.read_bytes() == before
 
 

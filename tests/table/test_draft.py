@@ -144,6 +144,10 @@ def test_moments_and_spans_that_are_values_fit_their_draft(unit, tmp_path):
         (pd.DataFrame(index=range(3)), "no columns"),
         (pa.table({}), "no columns"),
         (pd.DataFrame(RNG.random((5, 3))), "names, not numbers"),
+        *(
+            (pd.DataFrame([[1, "x"]] * 5, columns=pd.Index(["a", name], dtype=object)), r"column 2 \(counted from 1\)")
+            for name in (None, np.nan, pd.NA, pd.NaT, "", " ")
+        ),
     ],
 )
 def test_tables_without_named_columns_are_refused(data, says):

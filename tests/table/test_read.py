@@ -16,6 +16,7 @@ import pytest
 from understudy.errors import DataError
 from understudy.schema import Schema
 from understudy.table import sources
+from understudy.table.check import check_table
 from understudy.table.read import read_table
 
 SCHEMA = Schema.loads("""
@@ -328,6 +329,14 @@ def test_refused_frames():
         read_table(pd.DataFrame({"a": [1, None], "b": [True, False]}), SMALL)
     with pytest.raises(DataError, match="'a': 2 cells of a type that cannot be read"):
         read_table(pd.DataFrame({"a": [[1], [2]], "b": [True, False]}), SMALL)
+
+
+@pytest.mark.parametrize("name", [None, np.nan])
+def test_a_column_without_a_name_is_refused_by_its_place(name):
+    frame = pd.DataFrame([[1, True, 5.0]], columns=pd.Index(["a", "b", name], dtype=object))
+    for read in (read_table, check_table):
+        with pytest.raises(DataError, match=r"column 3 \(counted from 1\) has no name; name it, or drop it"):
+            read(frame, SMALL)
 
 
 def test_many_findings_are_cut_short():

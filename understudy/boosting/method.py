@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from understudy.boosting.boosted import NAME, Released
 from understudy.boosting.distinguishers import critics, distinguishers, has_critics
@@ -242,7 +243,7 @@ def boost(
     released, methods = [model.released for model in models], [model.method for model in models]
     board = prepare(released, methods, schema.learnt(), chosen, streams.init, private=budget.private)
     if book is not None:
-        if isinstance(source, str | PathLike):
+        if isinstance(source, str | PathLike | pd.DataFrame):
             check_names(open_source(source, schema), schema)
         if not budget.private:
             raise OptionError("a budget file cannot count a boosting with epsilon=inf; give a finite epsilon")

@@ -4,6 +4,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import pandas as pd
+
 from understudy.comparison.runs import check_methods
 from understudy.comparison.scores import score_tables
 from understudy.comparison.shares import choice_epsilon, share_out
@@ -61,8 +63,8 @@ def choose(
     names = shares.names
     streams = Streams.from_entropy() if seed is None else Streams.from_seed(seed)
     if book is not None:
-        if isinstance(source, str | os.PathLike):
-            check_names(open_source(source, schema), schema)  # a mistyped path should cost nothing
+        if isinstance(source, str | os.PathLike | pd.DataFrame):
+            check_names(open_source(source, schema), schema)  # a mistyped path or name should cost nothing
         reservation = book.reserve(budget, f"choice among the methods {', '.join(names)}")
     progress("reading", 0.0)
     table = source if isinstance(source, Table) else read_table(source, schema)

@@ -266,8 +266,8 @@ def fit(
     if isinstance(source, Table) and source.schema.digest() != schema.digest():
         raise SchemaError("the table was read with another schema than the one given; read it again with this one")
     if book is not None:
-        if isinstance(source, str | PathLike):
-            check_names(open_source(source, schema), schema)  # a mistyped path should cost nothing
+        if isinstance(source, str | PathLike | pd.DataFrame):
+            check_names(open_source(source, schema), schema)  # a mistyped path or name should cost nothing
         reservation = book.reserve(budget, f"fit of method {method}")
     progress("reading", 0.0)
     table = source if isinstance(source, Table) else read_table(source, schema)

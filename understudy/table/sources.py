@@ -133,7 +133,7 @@ def rows_per_block(columns: int) -> int:
 
 class FrameSource(Source):
     def __init__(self, frame: pd.DataFrame, schema: Schema | None = None) -> None:
-        names = [str(name) for name in frame.columns]
+        names = _frame_names(frame)
         if schema is not None:
             images = [name for name in names if name in schema.images]
         else:
@@ -166,6 +166,14 @@ class FrameSource(Source):
             raise DataError(
                 f"{self.label}: column {name!r} holds objects that cannot be read; turn them into text or numbers"
             )
+
+
+def _frame_names(frame: pd.DataFrame) -> list[str]:
+    """The columns' names as text; one without a name would be called nan, like any other without."""
+    for place, name in enumerate(frame.columns, start=1):
+        if (pd.api.types.is_scalar(name) and pd.isna(name)) or not str(name).strip():
+            raise DataError(f"the DataFrame: column {place} (counted from 1) has no name; name it, or drop it")
+    return [str(name) for name in frame.columns]
 
 
 def _starts_with_image(series: pd.Series) -> bool:
