@@ -1,17 +1,20 @@
-"""What the privacy tests share: a tiny private domain, and copies of a module's source with a bug planted in it."""
+"""What tests share: a tiny private domain, copies of a module's source with a bug planted in it, a model a method."""
 
 import inspect
 from collections.abc import Callable
 from itertools import product
+from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pandas as pd
 import pytest
+from common_helpers import quick_fit
 
 from understudy.privacy import Budget, Ledger, Streams
 from understudy.privacy.events import Event
 from understudy.schema import Schema
+from understudy.synthesizers.api import METHODS, Model
 from understudy.table.read import read_table
 from understudy.table.table import Table
 
@@ -126,3 +129,21 @@ def logged() -> Callable[..., tuple[Streams, Ledger, list[tuple]]]:
         return streams, LoggedLedger(Budget(epsilon, 1e-6), log), log
 
     return make
+
+
+@pytest.fixture(scope="session", params=list(METHODS))
+def method(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.fixture(scope="session")
+def model(method: str) -> Model:
+    """One seeded fit for all tests that only look at it."""
+    return quick_fit(method)
+
+
+@pytest.fixture(scope="session")
+def saved(model: Model, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("models") / f"{model.method}.understudy"
+    model.save(path)
+    return path

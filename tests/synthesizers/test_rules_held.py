@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from common_helpers import QUICK
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from test_common import QUICK
 
 import understudy as us
 from understudy.boosting.method import reject
