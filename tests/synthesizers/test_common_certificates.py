@@ -3,9 +3,10 @@
 import math
 from pathlib import Path
 
-from common_helpers import SCHEMA, SEED, check_certificate, check_form, quick_fit
+from common_helpers import QUICK, SCHEMA, SEED, check_certificate, check_form, quick_fit
 
-from understudy.synthesizers.api import Model
+from understudy.privacy.accountant import flatten
+from understudy.synthesizers.api import Model, make_budget, make_config, method_module
 
 
 def test_the_certificate_holds_within_what_was_asked(model: Model):
@@ -14,6 +15,18 @@ def test_the_certificate_holds_within_what_was_asked(model: Model):
     assert all(finding.ok for finding in check_certificate(model))
     assert model.certificate.method == model.method
     assert model.certificate.entries
+
+
+def test_a_plan_tells_what_the_fit_charges(model: Model):
+    """To the last digit: both come from one plan."""
+    module = method_module(model.method)
+    if not hasattr(module, "planned"):
+        assert model.method in ("mixture", "independent")  # whose tables `understudy plan` tells one by one
+        return
+    config = make_config(module, QUICK[model.method])
+    told = module.planned(config, SCHEMA.learnt(), make_budget(SCHEMA, 1.0, None))
+    charged = flatten(entry.event for entry in model.certificate.entries)
+    assert flatten(entry.event for entry in told.entries) == charged
 
 
 def test_a_seeded_fit_repeats_bit_for_bit_and_may_not_leave(model: Model, saved: Path, tmp_path: Path):

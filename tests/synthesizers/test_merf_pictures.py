@@ -12,7 +12,7 @@ import pytest
 
 from understudy.errors import OptionError, SchemaError
 from understudy.privacy import Budget, Gaussian, NonPrivate, PoissonSampled, SelfComposed, Streams
-from understudy.privacy.accountant import epsilon
+from understudy.privacy.accountant import epsilon, flatten
 from understudy.privacy.calibrate import noise_multiplier
 from understudy.progress import silent
 from understudy.schema import Schema
@@ -336,6 +336,7 @@ def test_minibatches_are_charged_and_keep_the_budget(schema, table):
     _, ledger = fitted(Options(minibatches=50), schema, table)
     ((event,), plan) = ledger.events, make_plan(Options(minibatches=50), schema, ONE)
     assert event == plan.minibatches.event
+    assert [entry.event for entry in pictures.planned(Options(minibatches=50), schema, ONE).entries] == [event]
     assert 0.99 < ledger.spent() <= 1.0
 
 
@@ -429,6 +430,8 @@ def test_the_autoencoder_is_charged_beside_the_release(schema, with_autoencoder)
     _, ledger = with_autoencoder
     plan = make_plan(Options(autoencoder=True), schema, ONE)
     assert ledger.events == (plan.coder.event, SelfComposed(Gaussian(plan.noise_multiplier), 1))
+    told = pictures.planned(Options(autoencoder=True), schema, ONE)
+    assert flatten(entry.event for entry in told.entries) == flatten(ledger.events)
     assert ledger.spent() <= 1.0
 
 

@@ -9,6 +9,7 @@ import typer
 from understudy.cli import screen
 from understudy.cli.fit import tell_rules
 from understudy.cli.options import DeltaOption, JsonOption, MethodOption, SchemaOption
+from understudy.cli.plan_charges import choice_data, plan_charges, print_choice
 from understudy.errors import OptionError
 from understudy.schema import Schema
 
@@ -64,13 +65,13 @@ def plan(
         _plan_mixture(config, facts, budget, error, choice, json)
     elif choice.method == "independent" and error is None:
         _plan_independent(facts, budget, choice, json)
-    elif choice.method == "independent":
-        raise OptionError("--error is about two-way tables, which the method independent does not measure")
-    else:
+    elif error is not None:
         raise OptionError(
-            f"plan explains mixture and independent, got {choice.method!r}; see docs/methods/{choice.method}.md for "
-            "what that one charges, and `understudy compare --on simulated` for what it does on tables like this"
+            f"--error is about two-way tables whose noise is known in advance, and {choice.method} has none; use "
+            "-m mixture, or leave --error out"
         )
+    else:
+        plan_charges(module, config, facts, budget, choice, json)
 
 
 def _plan_mixture(
@@ -91,14 +92,10 @@ def _plan_mixture(
     made = make_plan(config, schema, budget)
     guess = estimate(made, config, schema)
     if json:
-        screen.print_json(_choice_data(choice) | _as_data(made, guess, budget))
+        screen.print_json(choice_data(choice) | _as_data(made, guess, budget))
     else:
         _print_head(choice, budget, made.rows)
         _print_mixture(made, guess, schema)
-
-
-def _choice_data(choice: "Choice") -> dict[str, str]:
-    return {"method": choice.method} | ({"why": choice.why} if choice.why else {})
 
 
 def _as_data(plan: "Plan", guess: "Estimate", budget: "Budget") -> dict[str, Any]:
@@ -210,7 +207,7 @@ def _plan_independent(schema: Schema, budget: "Budget", choice: "Choice", json: 
         one_way = [dataclasses.asdict(table) for table in tables]
         head = {"epsilon": budget.epsilon, "delta": budget.delta, "rows": schema.rows, "one_way_tvd": tvd}
         screen.print_json(
-            _choice_data(choice) | head | {"cells": sum(table.cells for table in tables), "one_way": one_way}
+            choice_data(choice) | head | {"cells": sum(table.cells for table in tables), "one_way": one_way}
         )
         return
     _print_head(choice, budget, schema.rows)
@@ -223,9 +220,7 @@ def _plan_independent(schema: Schema, budget: "Budget", choice: "Choice", json: 
 
 
 def _print_head(choice: "Choice", budget: "Budget", rows: int) -> None:
-    if choice.why:
-        screen.say(f"auto picks {choice.method}: {choice.why}.")
-        screen.say()
+    print_choice(choice)
     screen.say(
         f"{choice.method} at epsilon {budget.epsilon:g}, delta {budget.delta:g}, for {rows:,} declared rows (none was "
         "read). Noise: standard deviation of a count. Off by: its mean error, in rows. TVD: mean total variation "

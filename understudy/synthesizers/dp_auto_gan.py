@@ -13,15 +13,17 @@ from understudy.synthesizers.neural.plans import (
     check_size,
     make_plans,
     one_way_share_of,
+    planned_steps,
     widest,
 )
 from understudy.synthesizers.neural.released import Released
+from understudy.synthesizers.planned import Planned
 from understudy.table.table import Table
 
 NAME = "dp-auto-gan"
 SUMMARY = "autoencoder by DP-SGD, then a GAN by DP-SGD in front of its decoder"
 
-__all__ = ["NAME", "SUMMARY", "Config", "Released", "check", "one_way_share_of", "train"]
+__all__ = ["NAME", "SUMMARY", "Config", "Released", "check", "one_way_share_of", "planned", "train"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +77,11 @@ def _plan(config: Config, schema: Schema, budget: Budget) -> Plans:
         Phase(config.batch, config.steps, left * (1 - config.autoencoder_share), config.clip, config.checkpoints),
     )
     return make_plans(schema, budget, one_way_share=share, phases=phases)
+
+
+def planned(config: Config, schema: Schema, budget: Budget) -> Planned:
+    """What `train` will charge."""
+    return planned_steps(schema, _plan(config, schema, budget), "autoencoder", "critic")
 
 
 def train(

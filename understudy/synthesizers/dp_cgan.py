@@ -7,14 +7,15 @@ from understudy.progress import Progress
 from understudy.schema import Schema
 from understudy.synthesizers.dp_wgan import plan_game, train_gan
 from understudy.synthesizers.neural.gan_options import GanOptions
-from understudy.synthesizers.neural.plans import Plans, label_classes, one_way_share_of
+from understudy.synthesizers.neural.plans import Plans, label_classes, one_way_share_of, planned_steps
 from understudy.synthesizers.neural.released import Released
+from understudy.synthesizers.planned import Planned
 from understudy.table.table import Table
 
 NAME = "dp-cgan"
 SUMMARY = "GAN told the label, critic trained by DP-SGD; needs a label with declared values"
 
-__all__ = ["NAME", "SUMMARY", "Config", "Released", "check", "one_way_share_of", "train"]
+__all__ = ["NAME", "SUMMARY", "Config", "Released", "check", "one_way_share_of", "planned", "train"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +31,11 @@ def check(config: Config, schema: Schema, budget: Budget) -> None:
 def _plan(config: Config, schema: Schema, budget: Budget) -> Plans:
     label_classes(schema, NAME)
     return plan_game(config, schema, budget)
+
+
+def planned(config: Config, schema: Schema, budget: Budget) -> Planned:
+    """What `train` will charge."""
+    return planned_steps(schema, _plan(config, schema, budget), "critic")
 
 
 def train(

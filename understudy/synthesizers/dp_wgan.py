@@ -6,14 +6,23 @@ from understudy.privacy import Budget, Ledger, Streams
 from understudy.progress import Progress
 from understudy.schema import Schema
 from understudy.synthesizers.neural.gan_options import GanOptions
-from understudy.synthesizers.neural.plans import Phase, Plans, check_size, make_plans, one_way_share_of, widest
+from understudy.synthesizers.neural.plans import (
+    Phase,
+    Plans,
+    check_size,
+    make_plans,
+    one_way_share_of,
+    planned_steps,
+    widest,
+)
 from understudy.synthesizers.neural.released import Released
+from understudy.synthesizers.planned import Planned
 from understudy.table.table import Table
 
 NAME = "dp-wgan"
 SUMMARY = "Wasserstein GAN on encoded rows, critic trained by DP-SGD"
 
-__all__ = ["NAME", "SUMMARY", "Config", "Released", "check", "one_way_share_of", "train"]
+__all__ = ["NAME", "SUMMARY", "Config", "Released", "check", "one_way_share_of", "planned", "train"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +41,11 @@ def plan_game(config: GanOptions, schema: Schema, budget: Budget) -> Plans:
     share = one_way_share_of(config, schema, budget)
     phase = Phase(config.batch, config.steps, 1 - share, config.clip, config.checkpoints)
     return make_plans(schema, budget, one_way_share=share, phases=(phase,))
+
+
+def planned(config: Config, schema: Schema, budget: Budget) -> Planned:
+    """What `train` will charge."""
+    return planned_steps(schema, plan_game(config, schema, budget), "critic")
 
 
 def train(

@@ -11,13 +11,14 @@ from understudy.schema import Schema
 from understudy.synthesizers.dp_merf import tables
 from understudy.synthesizers.dp_merf.config import Config
 from understudy.synthesizers.neural import released as networks
+from understudy.synthesizers.planned import Planned
 from understudy.table.table import Table
 
 NAME = "dp-merf"
 SUMMARY = "noisy mean embedding (random features, columns, pairs); a generator matches it; tables and images"
 IMAGES = True
 
-__all__ = ["IMAGES", "NAME", "SUMMARY", "Config", "Released", "check", "train"]
+__all__ = ["IMAGES", "NAME", "SUMMARY", "Config", "Released", "check", "planned", "train"]
 
 
 class Released:
@@ -35,6 +36,11 @@ class Released:
 def check(config: Config, schema: Schema, budget: Budget) -> None:
     """Refuses what cannot work, from public facts alone."""
     _room(schema).check(config, schema, budget)
+
+
+def planned(config: Config, schema: Schema, budget: Budget) -> Planned:
+    """What `train` will charge."""
+    return _room(schema).planned(config, schema, budget)
 
 
 def train(

@@ -6,6 +6,7 @@ import numpy as np
 
 from understudy.errors import OptionError
 from understudy.privacy import Budget, Ledger, Streams, gaussian
+from understudy.privacy.ledger import Entry
 from understudy.progress import Progress
 from understudy.schema import Schema
 from understudy.synthesizers.dp_merf.config import Config
@@ -16,6 +17,7 @@ from understudy.synthesizers.dp_merf.waves import AMPLITUDE
 from understudy.synthesizers.neural.plans import check_size, widest
 from understudy.synthesizers.neural.released import Generator, Released
 from understudy.synthesizers.one_way import ROWS_PER_BLOCK
+from understudy.synthesizers.planned import Planned, gaussian_event, one_way_entry
 from understudy.table.table import Table
 
 if TYPE_CHECKING:
@@ -46,6 +48,20 @@ def check(config: Config, schema: Schema, budget: Budget) -> None:
 
 def _plan(config: Config, schema: Schema, budget: Budget) -> Plan:
     return plan_of(schema, budget, one_way_share=config.one_way_share or ONE_WAY_SHARE, order=config.order)
+
+
+def planned(config: Config, schema: Schema, budget: Budget) -> Planned:
+    """What `train` will charge."""
+    plan = _plan(config, schema, budget)
+    embedding = Entry(gaussian_event(plan.multiplier), "mean embedding, all of it at once")
+    pairs = ("columns and pairs of columns" + ", by class" * plan.split) if plan.pairs else "columns alone"
+    return Planned(
+        (one_way_entry(schema, plan.one_way_multiplier), embedding),
+        (
+            ("embedding", f"{config.features or FREQUENCIES} random frequencies, and {pairs}"),
+            ("bins", f"up to {plan.bins} a numeric column"),
+        ),
+    )
 
 
 def train(

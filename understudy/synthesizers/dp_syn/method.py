@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from understudy.privacy import Budget, Gaussian, Ledger, NonPrivate, Parallel, SelfComposed, Streams
-from understudy.privacy.ledger import Prepaid
+from understudy.privacy.ledger import Entry, Prepaid
 from understudy.progress import Progress
 from understudy.schema import Schema
 from understudy.synthesizers.neural.plans import (
@@ -18,9 +18,11 @@ from understudy.synthesizers.neural.plans import (
     label_classes,
     make_plans,
     one_way_share_of,
+    planned_steps,
     widest,
 )
 from understudy.synthesizers.neural.released import Generator, Released
+from understudy.synthesizers.planned import Planned, gaussian_event
 from understudy.table.table import Table
 
 if TYPE_CHECKING:
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 NAME = "dp-syn"
 SUMMARY = "by class of the label, an autoencoder by DP-SGD and a mixture of Gaussians over its codes (DP-EM)"
 
-__all__ = ["NAME", "SUMMARY", "Config", "Released", "check", "one_way_share_of", "train"]
+__all__ = ["NAME", "SUMMARY", "Config", "Released", "check", "one_way_share_of", "planned", "train"]
 
 # A class whose released rows are fewer than this many standard deviations of a one-way count is not trained on: its
 # own gradients would be noise.
@@ -108,6 +110,15 @@ def _plan(config: Config, schema: Schema, budget: Budget) -> Plans:
         phases=(Phase(config.batch, config.steps, 1 - one_way - moments, config.clip),),
         releases=((config.releases, moments),),
     )
+
+
+def planned(config: Config, schema: Schema, budget: Budget) -> Planned:
+    """What `train` will charge."""
+    plans = _plan(config, schema, budget)
+    (multiplier,) = plans.release_multipliers
+    told = planned_steps(schema, plans, "autoencoder of every class")
+    moments = Entry(SelfComposed(gaussian_event(multiplier), config.releases), "moments of every class's codes")
+    return Planned((*told.entries, moments), (*told.facts, ("classes", "a row is in one: all classes cost as one")))
 
 
 def train(

@@ -1,23 +1,34 @@
 """GS-WGAN (Chen et al.; for tables with amplification by subsampling): critics on slices, asked one at a time."""
 
 from understudy.privacy import Budget, Ledger, Streams
+from understudy.privacy.ledger import Entry
 from understudy.progress import Progress
 from understudy.schema import Schema
 from understudy.synthesizers.gs_wgan.config import Config
 from understudy.synthesizers.gs_wgan.plan import make_plan
 from understudy.synthesizers.neural.plans import one_way_share_of
 from understudy.synthesizers.neural.released import Released
+from understudy.synthesizers.planned import Planned, one_way_entry
 from understudy.table.table import Table
 
 NAME = "gs-wgan"
 SUMMARY = "GAN with many critics on disjoint slices of the rows; noisy slopes of one of them move the generator"
 
-__all__ = ["NAME", "SUMMARY", "Config", "Released", "check", "one_way_share_of", "train"]
+__all__ = ["NAME", "SUMMARY", "Config", "Released", "check", "one_way_share_of", "planned", "train"]
 
 
 def check(config: Config, schema: Schema, budget: Budget) -> None:
     """Refuses what cannot work, from public facts alone."""
     make_plan(config, schema, budget)
+
+
+def planned(config: Config, schema: Schema, budget: Budget) -> Planned:
+    """What `train` will charge."""
+    plan = make_plan(config, schema, budget)
+    asking = plan.asking
+    rows = f"{asking.critics:,} critics on slices of about {schema.rows / asking.critics:,.0f} rows each"
+    questions = Entry(asking.event, f"questions to one of {asking.critics:,} critics")
+    return Planned((one_way_entry(schema, plan.one_way_multiplier), questions), (("slices", rows),))
 
 
 def train(

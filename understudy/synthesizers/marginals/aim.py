@@ -31,10 +31,12 @@ from understudy.synthesizers.marginals.plan import (
     check_share,
     check_whole,
     make_plan,
+    planned_tables,
     shares_of,
 )
 from understudy.synthesizers.marginals.released import Released
 from understudy.synthesizers.one_way import fine_cells, release_one_way
+from understudy.synthesizers.planned import Planned
 from understudy.table.table import Table
 
 NAME = "aim"
@@ -54,7 +56,7 @@ ROWS_TO_EXPECT = 1 << 17
 # grow by GROWTH), and a model of which a step of the fit holds some gigabytes.
 LARGEST_TABLES, LARGEST_ROUNDS, LARGEST_MODEL = 10_000, 100, 30_000_000
 
-__all__ = ["NAME", "SUMMARY", "Config", "Released", "check", "train"]
+__all__ = ["NAME", "SUMMARY", "Config", "Released", "check", "planned", "train"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,6 +124,16 @@ def check(config: Config, schema: Schema, budget: Budget) -> None:
     """Refuses tables that are too wide, and budgets whose noise could not be drawn."""
     check_columns(NAME, schema, MOST_COLUMNS)
     check_noise(schema, plan_of(config, schema, budget))
+
+
+def planned(config: Config, schema: Schema, budget: Budget) -> Planned:
+    """What `train` will charge."""
+    plan = plan_of(config, schema, budget)
+    chosen = "chosen privately" if plan.choosing else "all there are"
+    candidates = len(candidates_of(schema))
+    return planned_tables(
+        schema, plan, ("tables", f"{plan.tables} in {len(plan.rounds)} rounds, of {candidates:,}; {chosen}")
+    )
 
 
 def train(

@@ -1,6 +1,7 @@
 """MST: a spanning tree of the strongest pairs of columns, measured, and the graphical model of that tree."""
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -22,10 +23,12 @@ from understudy.synthesizers.marginals.plan import (
     check_share,
     check_whole,
     make_plan,
+    planned_tables,
     shares_of,
 )
 from understudy.synthesizers.marginals.released import Released
 from understudy.synthesizers.one_way import fine_cells, release_one_way
+from understudy.synthesizers.planned import Planned
 from understudy.table.table import Table
 
 NAME = "mst"
@@ -34,7 +37,7 @@ SUMMARY = "graphical model of a spanning tree of noisy two-way tables"
 MOST_COLUMNS = 200
 MOST_BINS, MOST_CODES = 32, 64
 
-__all__ = ["NAME", "SUMMARY", "Config", "Released", "check", "train"]
+__all__ = ["NAME", "SUMMARY", "Config", "Released", "check", "planned", "train"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +74,14 @@ def check(config: Config, schema: Schema, budget: Budget) -> None:
     """Refuses tables that are too wide, and budgets whose noise could not be drawn."""
     check_columns(NAME, schema, MOST_COLUMNS)
     check_noise(schema, plan_of(config, schema, budget))
+
+
+def planned(config: Config, schema: Schema, budget: Budget) -> Planned:
+    """What `train` will charge."""
+    plan = plan_of(config, schema, budget)
+    columns = len(schema.modelled)
+    pairs = f"{plan.tables} of {math.comb(columns, 2)}, " + ("chosen privately" if plan.choosing else "no choice")
+    return planned_tables(schema, plan, ("pairs", f"{pairs}: a spanning tree"))
 
 
 def train(

@@ -8,7 +8,10 @@ from typing import Any
 from understudy.errors import OptionError, SchemaError
 from understudy.privacy import BoundedRange, Budget, Event, Gaussian, SelfComposed
 from understudy.privacy.calibrate import calibrate
+from understudy.privacy.events import NonPrivate
+from understudy.privacy.ledger import Entry
 from understudy.schema import Schema
+from understudy.synthesizers.planned import Planned, gaussian_event, one_way_entry
 from understudy.table.cells import cells_of
 
 FEWEST_BINS = 4
@@ -105,6 +108,26 @@ def make_plan(
         choosing=shares.selection > 0,
         bins=bins,
         most_codes=most_codes,
+    )
+
+
+def planned_tables(schema: Schema, plan: Plan, fact: tuple[str, str]) -> Planned:
+    """What a plan will charge, round by round; `fact` says what is chosen."""
+    entries = [one_way_entry(schema, plan.one_way_multiplier)]
+    for number, one in enumerate(plan.rounds, start=1):
+        of_round = f", round {number}" if len(plan.rounds) > 1 else ""
+        if plan.choosing:
+            pick = BoundedRange(one.selection_epsilon) if one.multiplier else NonPrivate()
+            entries.append(Entry(SelfComposed(pick, one.picks), f"choice of tables{of_round}"))
+        entries.append(Entry(gaussian_event(one.multiplier), f"tables{of_round}"))
+    noises = dict.fromkeys(f"{one.noise:.3g}" for one in plan.rounds)
+    return Planned(
+        tuple(entries),
+        (
+            fact,
+            ("a cell", f"gets noise of {', '.join(noises) or 'no'} rows (standard deviation) in its table"),
+            ("bins", f"up to {plan.bins} a numeric column"),
+        ),
     )
 
 

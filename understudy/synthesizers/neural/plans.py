@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 from understudy.errors import OptionError, SchemaError
 from understudy.privacy import Budget, Gaussian
 from understudy.privacy.calibrate import calibrate, noise_multiplier
+from understudy.privacy.ledger import Entry
 from understudy.schema import Boolean, Categorical, Schema
+from understudy.synthesizers.planned import Planned, one_way_entry
 from understudy.table.cells import cells_of
 
 if TYPE_CHECKING:
@@ -82,6 +84,15 @@ def make_plans(
     )
     multipliers = tuple(_multiplier(noise, *shape) for shape in repeated)
     return Plans(_multiplier(noise, 1.0, 1, one_way_share), plans, multipliers)
+
+
+def planned_steps(schema: Schema, plans: Plans, *names: str) -> Planned:
+    """What plans will charge: the one-way tables, and the steps of every phase, which `names` are of."""
+    steps = [Entry(phase.event, f"steps of the {name}") for name, phase in zip(names, plans.phases, strict=True)]
+    batches = dict.fromkeys(f"about {phase.expected_batch:,.0f} of {schema.rows:,} rows" for phase in plans.phases)
+    return Planned(
+        (one_way_entry(schema, plans.one_way_multiplier), *steps), (("batch", f"{' and '.join(batches)} in a step"),)
+    )
 
 
 def one_way_share_of(config: Any, schema: Schema, budget: Budget) -> float:

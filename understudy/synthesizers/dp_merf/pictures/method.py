@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from understudy.privacy import Budget, Ledger, Streams
+from understudy.privacy.ledger import Entry
 from understudy.progress import Progress
 from understudy.schema import Schema
 from understudy.synthesizers.dp_merf.pictures import plan as plans
@@ -12,8 +13,9 @@ from understudy.synthesizers.dp_merf.pictures.codes import WholeEncoder
 from understudy.synthesizers.dp_merf.pictures.embedding import PictureMap
 from understudy.synthesizers.dp_merf.pictures.frequencies import code_waves, cosines, picture_waves, spectrum
 from understudy.synthesizers.dp_merf.pictures.plan import Plan
-from understudy.synthesizers.dp_merf.pictures.release import release
+from understudy.synthesizers.dp_merf.pictures.release import PURPOSE, release
 from understudy.synthesizers.dp_merf.pictures.released import Layers, PictureReleased
+from understudy.synthesizers.planned import Planned, gaussian_event
 from understudy.table.table import Table
 
 if TYPE_CHECKING:
@@ -24,6 +26,17 @@ if TYPE_CHECKING:
 def check(config: Any, schema: Schema, budget: Budget) -> None:
     """Refuses what cannot work, from public facts alone."""
     plans.make_plan(config, schema, budget)
+
+
+def planned(config: Any, schema: Schema, budget: Budget) -> Planned:
+    """What `train` will charge."""
+    plan = plans.make_plan(config, schema, budget)
+    coder = [] if plan.coder is None else [Entry(plan.coder.event, "steps of the autoencoder")]
+    once = gaussian_event(plan.noise_multiplier)
+    embeddings = Entry(once if plan.minibatches is None else plan.minibatches.event, PURPOSE)
+    return Planned(
+        (*coder, embeddings), (("embedding", f"{plan.features:,} random frequencies of {plan.inputs:,} numbers"),)
+    )
 
 
 def train(
