@@ -113,6 +113,7 @@ ODD = """
 1|1.0|+1|01| 2.5 |1e2|0x1F|nan|NaN|nan(7)|inf|-Infinity|1e400|9007199254740993|9223372036854775808|3.5|true|No|y|T|N
 -9223372036854775809|111111111111111111111111111111|2020-01-01|2020-01-01T10:00|2020-01-01 10:00:00+02:00|2020-13-01
 0001-01-01|31/12/2020|a|?|2020-01-01 10:00:00.123456789|1_000|\u0661|1,5|--1|.|5.|.5|NA|-9|-9.0||  |x
+0000-01-01|-0|1e20| 4
 """
 odd_texts = st.one_of(
     st.sampled_from([None, *ODD.replace("\n", "|").split("|")]),
@@ -133,12 +134,41 @@ def outcome(encoded, length):
 
 @pytest.mark.parametrize("name", COLUMNS)
 @settings(deadline=None, max_examples=60)
-@given(texts=st.lists(odd_texts, max_size=8), sentinels=st.sampled_from([(), ("?", "NA", "-9")]))
+@given(texts=st.lists(odd_texts, max_size=8), sentinels=st.sampled_from([(), ("?", "NA", "-9"), ("1e20", "-9.5")]))
 def test_a_cell_is_read_without_regard_to_its_neighbours(name, texts, sentinels):
     coder = codec(COLUMNS[name], sentinels)
     together = outcome(coder.encode(pa.array(texts, type=pa.string())), len(texts))
     alone = [outcome(coder.encode(pa.array([text], type=pa.string())), 1)[0] for text in texts]
     assert together == alone
+
+
+@pytest.mark.parametrize("beside", ["4", " 4", "+4", "nan", None])
+@pytest.mark.parametrize(
+    ("column", "sentinels", "text"),
+    [
+        (Real(low=0, high=40, missing=True), ("1e20",), "1e20"),
+        (Real(low=0, high=40, missing=True), ("-99999999999999999999",), "-99999999999999999999"),
+        (Real(low=0, high=40, resolution=0.5, missing=True), ("1e20",), "1e20"),
+        (Integer(low=0, high=40, missing=True), ("1e20",), "1e20"),
+    ],
+)
+def test_a_huge_missing_value_is_missing_beside_any_cell(column, sentinels, text, beside):
+    """A space in one row's cell must not move the rows of a fill value from the bound to missing."""
+    coder = codec(column, sentinels)
+    for texts in ([text, beside], [beside, text]):
+        code = coder.encode(pa.array(texts, type=pa.string())).codes[texts.index(text)]
+        np.testing.assert_equal(code, coder.missing)
+
+
+def test_a_fraction_among_missing_values_leaves_whole_numbers_alone():
+    coder = codec(Integer(low=0, high=40, missing=True), ("9.5",))
+    assert coder.encode(pa.array(["9", "9.0"])).codes.tolist() == [9, 9]
+
+
+@pytest.mark.parametrize("beside", ["2020-01-01", "2020-01-01T10:00:00.5"])
+def test_the_year_0_is_no_time_beside_any_cell(beside):
+    coder = codec(Datetime(low=datetime(2019, 1, 1), high=datetime(2021, 1, 1), resolution="day"))
+    assert next(iter(coder.encode(pa.array(["0000-01-01", beside])).bad.values())).tolist() == [0]
 
 
 @pytest.mark.parametrize("name", COLUMNS)

@@ -5,6 +5,7 @@ import io
 import os
 from datetime import date, datetime
 from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -146,9 +147,17 @@ def test_frames_of_objects():
         ("['2020-01-01T00:00:00', else]", [pd.Timestamp("2020-01-01")]),
         ("['2020-01-01', else]", [date(2020, 1, 1)]),
         ("['1.5', else]", [Decimal("1.5"), Decimal("2")]),
+        ("['1', else]", [Decimal("1.0"), Decimal("1"), 1, Decimal("1E-45")]),
     ],
 )
-@pytest.mark.parametrize("more", ["else", "1.0", 3, 2.5, True, datetime(2021, 1, 1, 5), date(2021, 1, 1), b"1", None])
+@pytest.mark.parametrize(
+    "more",
+    [
+        *("else", "1.0", 3, 2.5, True, datetime(2021, 1, 1, 5), date(2021, 1, 1), b"1", None),
+        *(Fraction(1, 2), Decimal("1E+40"), 2**64, np.float16(0.5), np.timedelta64(1, "s"), complex(1)),
+    ],
+    ids=repr,
+)
 def test_no_row_changes_how_another_is_read(values, cells, more):
     schema = Schema.loads(f"columns: {{a: {{kind: categorical, values: {values}, other: else, missing: true}}}}")
 

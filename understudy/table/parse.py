@@ -27,7 +27,9 @@ WRONG_TYPE = "of a type that cannot be read"
 NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\Z")
 WHOLE = re.compile(r"[-+]?[0-9]+\Z")
 INFINITY = re.compile(r"[-+]?inf(inity)?\Z", re.IGNORECASE)
-ISO_TIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}(:[0-9]{2})?)?$"
+# Without the year 0, which Arrow knows and `datetime` does not.
+YEAR = "(000[1-9]|00[1-9][0-9]|0[1-9][0-9]{2}|[1-9][0-9]{3})"
+ISO_TIME = rf"^{YEAR}-[0-9]{{2}}-[0-9]{{2}}([ T][0-9]{{2}}:[0-9]{{2}}(:[0-9]{{2}})?)?$"
 INT64_LOW, INT64_HIGH = -(2**63), 2**63 - 1
 EXACT = 2.0**53  # float64 holds every whole number up to here
 
@@ -150,7 +152,13 @@ def _why_not(kind: pa.DataType) -> str:
 
 
 def _drop_sentinels(parsed: Parsed, sentinels: frozenset[str]) -> Parsed:
-    numbers = [number for number in map(parse_number, sentinels) if number is not None and abs(number) < INT64_HIGH]
+    """Numbers among the schema's missing_values are missing, however a cell writes them and whichever road read it."""
+    whole = parsed.values.dtype.kind == "i"
+    numbers = [number for number in map(parse_number, sentinels) if number is not None]
+    if whole:  # larger ones fit in no cell but a text, which was blanked out before it was read
+        numbers = [number for number in numbers if abs(number) < INT64_HIGH and number == int(number)]
+    else:
+        numbers = [number for number in map(_as_float, numbers) if np.isfinite(number)]
     if numbers:
         parsed.missing = parsed.missing | np.isin(parsed.values, np.array(numbers, dtype=parsed.values.dtype))
     return parsed
@@ -223,7 +231,9 @@ def real_numbers(array: pa.Array, sentinels: frozenset[str]) -> Parsed:
     """float64 values of a real column."""
     kind = array.type
     if is_text(kind):
-        return _drop_sentinels(_real_from_text(array, sentinels), sentinels)
+        parsed = _real_from_text(array, sentinels)
+        parsed.values = parsed.values + 0.0  # -0 is a float's minus zero on one road and a whole number on the other
+        return _drop_sentinels(parsed, sentinels)
     present = mask(array.is_valid(), len(array))
     if pa.types.is_boolean(kind):
         array = array.cast(pa.int8())
