@@ -77,6 +77,7 @@ def files():
     yield "ragged", rows + f"{SECRET},1\n"
     yield "ragged and long", rows + f"{ROW},{SECRET}\n"
     yield "no header", f"{SECRET},1,2,3\n{SECRET},1,2,3\n"
+    yield "no header, a cell twice", f"{SECRET},{SECRET},2,3\n{SECRET},1,2,3\n"
     yield "open quote", rows + f'{ROW[:-1]}"{SECRET}\n{ROW}\n'
     yield "broken quote", rows + f'{ROW[:-1]}"{SECRET}" {SECRET}\n{SECRET}\n'
     yield "latin-1", rows.encode() + f"{SECRET}\xe9,{ROW}\n".encode("latin-1")

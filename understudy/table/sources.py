@@ -12,7 +12,6 @@ import os
 import stat
 import zlib
 from abc import ABC, abstractmethod
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from datetime import date, datetime
 from decimal import Decimal
@@ -54,9 +53,14 @@ class Source(ABC):
         self.names = names
         self.images = list(images)
         self.ragged: list[int] = []
-        twice = [name for name, count in Counter(names).items() if count > 1]
-        if twice:
-            raise DataError(f"{label}: column names must be unique, but {listed(twice)} come twice; rename them")
+        first = {name: place for place, name in reversed([*enumerate(names, start=1)])}
+        again = [place for place, name in enumerate(names, start=1) if first[name] < place]
+        if again:
+            # By their place: where a file has no header line, its first row's cells stand here.
+            raise DataError(
+                f"{label}: column names must be unique, but column {again[0]} has the name of an earlier one; rename"
+                " it, or is there no header line?"
+            )
 
     @abstractmethod
     def blocks(self, columns: Collection[str]) -> Iterator[Block]:
