@@ -1,5 +1,6 @@
 import json
 import math
+import re
 import subprocess
 import sys
 from dataclasses import fields, replace
@@ -21,7 +22,7 @@ from understudy.privacy import (
     SelfComposed,
     arrays_digest,
 )
-from understudy.privacy.certificate import TOLERANCE
+from understudy.privacy.certificate import TOLERANCE, rounded_up
 from understudy.privacy.ledger import Entry
 
 ARRAYS = {"weights": np.arange(6, dtype=np.float32).reshape(2, 3), "counts": np.array([1, 2], dtype=np.int64)}
@@ -217,6 +218,20 @@ def test_the_statement_is_two_sentences_that_never_understate():
     assert "not for release" in issue(seeded=True).statement()
     assert "without privacy" in issue(NonPrivate(), budget=Budget(math.inf, 1e-6)).statement()
     assert "exp(" in replace(issue_once(), epsilon=1e4).statement()
+
+
+@given(value=st.floats(1e-12, 1e3), digits=st.integers(1, 8))
+def test_a_claim_is_rounded_up(value, digits):
+    shown = float(rounded_up(value, digits))
+    assert value * (1 - 1e-9) <= shown <= value * (1 + 1.01 * 10.0 ** (1 - digits))
+
+
+def test_no_words_about_a_certificate_claim_a_smaller_delta_or_epsilon():
+    certificate = replace(issue_once(), epsilon=1.00004, delta=1 / 7e6)  # rounded to the nearest: 1 and 1.42857e-07
+    for text in (certificate.statement(), repr(certificate)):
+        said = {name: float(re.search(rf"{name} ([^,)]+)", text)[1]) for name in ("epsilon", "delta")}
+        assert said["epsilon"] >= 1.00004
+        assert said["delta"] >= 1 / 7e6
 
 
 def test_certificates_are_frozen_and_complete():

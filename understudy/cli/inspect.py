@@ -9,6 +9,7 @@ from understudy.schema.shown import rule_words
 
 def inspect(model: ModelArgument, json: JsonOption = False) -> None:
     """Show what is in a model file: method, guarantee, every use of the rows, columns, released arrays."""
+    from understudy.privacy.certificate import rounded_up
     from understudy.privacy.events import told
     from understudy.synthesizers import model_file
 
@@ -26,12 +27,13 @@ def inspect(model: ModelArgument, json: JsonOption = False) -> None:
             }
         )
         return
+    epsilon, delta = rounded_up(certificate.epsilon, 6), rounded_up(certificate.delta, 6)
     numbers = sum(array.size for array in parts.arrays.values())
     screen.print_facts(
         [
             ("method", parts.method),
             ("settings", ", ".join(f"{name}={value}" for name, value in parts.config.items()) or "none"),
-            ("guarantee", f"epsilon {certificate.epsilon:.6g}, delta {certificate.delta:g}, {certificate.neighbours}"),
+            ("guarantee", f"epsilon {epsilon}, delta {delta}, {certificate.neighbours}"),
             ("noise", certificate.rng),
             ("made", f"{certificate.created}, version {certificate.versions.get('understudy', 'unknown')}"),
             ("rows", f"about {parts.facts['rows']:,}, as released with noise" if "rows" in parts.facts else "-"),

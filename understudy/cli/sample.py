@@ -41,6 +41,7 @@ def sample(
         if not output.lower().endswith(ENDINGS):
             raise OptionError(f"output {output!r}: the name must end in {', '.join(ENDINGS)}, or in / for images")
     from understudy.cli.conditions import parse_where
+    from understudy.privacy.certificate import rounded_up
     from understudy.synthesizers.api import load
     from understudy.table.frame import output_kind, write_frame
     from understudy.table.image_files import check_folder
@@ -53,8 +54,8 @@ def sample(
     certificate = loaded.certificate
     what = "row" if len(drawn) == 1 else "rows"
     screen.say(
-        f"Wrote {len(drawn):,} synthetic {what} to {output} (epsilon {certificate.epsilon:.4g}, delta "
-        f"{certificate.delta:g}: the same for any number of rows)."
+        f"Wrote {len(drawn):,} synthetic {what} to {output} (epsilon {rounded_up(certificate.epsilon, 4)}, delta "
+        f"{rounded_up(certificate.delta, 4)}: the same for any number of rows)."
     )
     if certificate.rng == "seeded":
         screen.note("warning: the model was fitted with a seed: not for release", style="yellow")

@@ -183,7 +183,8 @@ class Certificate:
 
     def __repr__(self) -> str:
         uses = f"{len(self.entries)} use{'s' * (len(self.entries) != 1)} of the rows"
-        return f"Certificate({self.method}, epsilon {self.epsilon:.4g}, delta {self.delta:g}, {uses}, {self.rng})"
+        claim = f"epsilon {rounded_up(self.epsilon, 4)}, delta {rounded_up(self.delta, 4)}"
+        return f"Certificate({self.method}, {claim}, {uses}, {self.rng})"
 
     def _repr_html_(self) -> str:
         stated = {name: getattr(self, name) for name in ("epsilon", "delta", "rdp", "pld", "analytic")}
@@ -208,11 +209,12 @@ class Certificate:
                 f"This release (method {self.method}) was made without privacy: it can reveal anything about a row. "
                 "Treat it like the original table."
             )
-        factor = _up(math.exp(self.epsilon)) if self.epsilon < 700 else f"exp({_up(self.epsilon)})"
+        factor = rounded_up(math.exp(self.epsilon)) if self.epsilon < 700 else f"exp({rounded_up(self.epsilon)})"
+        delta = rounded_up(self.delta)
         first = (
             f"Adding any one row to the table, or removing it, makes any conclusion drawn from this release (method "
-            f"{self.method}) at most {factor} times as likely, plus a chance of {self.delta:g} "
-            f"(epsilon {_up(self.epsilon)}, delta {self.delta:g})."
+            f"{self.method}) at most {factor} times as likely, plus a chance of {delta} "
+            f"(epsilon {rounded_up(self.epsilon)}, delta {delta})."
         )
         if self.rng == SEEDED:
             return f"{first} But it was made with a seed, and whoever knows it can undo the noise: not for release."
@@ -332,9 +334,13 @@ def _show(value: float | None) -> str:
     return "nothing" if value is None else f"{value:.6g}"
 
 
-def _up(value: float) -> str:
-    """Three significant digits, rounded up: a claim may be looser than the truth, never tighter."""
-    if value <= 0:
-        return "0"
-    unit = 10.0 ** (math.floor(math.log10(value)) - 2)
-    return f"{math.ceil(value / unit - 1e-9) * unit:.3g}"
+def rounded_up(value: float, digits: int = 3) -> str:
+    """So many significant digits, rounded up: a claim may be looser than the truth, never tighter.
+
+    >>> rounded_up(1.0), rounded_up(0.98701), rounded_up(1 / 7e6), rounded_up(1 / 7e6, 6), rounded_up(math.inf)
+    ('1', '0.988', '1.43e-07', '1.42858e-07', 'inf')
+    """
+    if not 0 < value < math.inf:
+        return "0" if value <= 0 else "inf"
+    unit = 10.0 ** (math.floor(math.log10(value)) - digits + 1)
+    return f"{math.ceil(value / unit - 1e-9) * unit:.{digits}g}"

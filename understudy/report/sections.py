@@ -5,6 +5,7 @@ from typing import Any
 
 from understudy.evaluation.evaluation import OUTSIDE_THE_GUARANTEE, Evaluation
 from understudy.evaluation.result import MetricResult
+from understudy.privacy.certificate import rounded_up
 from understudy.report import charts, words
 from understudy.report.contents import Dependence, Guarantee, Histogram
 from understudy.report.markup import Html, join, tag
@@ -249,8 +250,8 @@ def certificate(guarantee: Guarantee) -> Html:
     c = guarantee.certificate
     facts = [
         ("method", c.method),
-        ("epsilon", f"{c.epsilon:.6g}"),
-        ("delta", f"{c.delta:g}"),
+        ("epsilon", rounded_up(c.epsilon, 6)),
+        ("delta", rounded_up(c.delta, 6)),
         ("privacy unit", f"{c.unit}, {c.neighbours}"),
         ("noise", c.rng),
         ("made", c.created),

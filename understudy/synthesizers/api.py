@@ -17,7 +17,7 @@ from understudy.errors import OptionError, SchemaError
 from understudy.notebook import card
 from understudy.privacy import Budget, BudgetFile, Ledger, Streams, default_delta
 from understudy.privacy.budget_file import fit_delta
-from understudy.privacy.certificate import Certificate
+from understudy.privacy.certificate import Certificate, rounded_up
 from understudy.progress import Progress, silent
 from understudy.schema import Schema
 from understudy.schema.shown import column_words, rule_words
@@ -130,15 +130,17 @@ class Model:
         )
 
     def __repr__(self) -> str:
-        c = self.certificate
         columns = len(self.schema.modelled) + len(self.schema.images)
-        return f"Model({self.method}, {columns} columns, epsilon {c.epsilon:.4g}, delta {c.delta:g})"
+        return f"Model({self.method}, {columns} columns, {self._claim()})"
+
+    def _claim(self) -> str:
+        return f"epsilon {rounded_up(self.certificate.epsilon, 4)}, delta {rounded_up(self.certificate.delta, 4)}"
 
     def _repr_html_(self) -> str:
         return card(
             f"Model ({self.method})",
             [
-                ("guarantee", f"epsilon {self.certificate.epsilon:.4g}, delta {self.certificate.delta:g}"),
+                ("guarantee", self._claim()),
                 ("rows", f"about {self.rows:,}, as released with noise"),
                 ("label", self.schema.label or "none"),
                 *((f"rule {number}", rule_words(rule)) for number, rule in enumerate(self.schema.rules, start=1)),
