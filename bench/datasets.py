@@ -158,10 +158,10 @@ def _read_csv(path: Path, **options: object) -> pd.DataFrame:
 
 
 def split(
-    frame: pd.DataFrame, groups: pd.Series | None = None, share: float = TRAIN_SHARE
+    frame: pd.DataFrame, groups: pd.Series | None = None, share: float = TRAIN_SHARE, seed: int = SPLIT_SEED
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """75/25 by a seeded permutation of the rows, or of the groups so that no group is in both parts."""
-    rng = np.random.default_rng(SPLIT_SEED)
+    rng = np.random.default_rng(seed)
     if groups is None:
         order = rng.permutation(len(frame))
         cut = round(share * len(frame))

@@ -7,6 +7,7 @@ import statistics
 from typing import Any
 
 from bench.papers.pgb_published import REAL, published
+from bench.papers.pgb_tasks import SPLITS
 
 LINES = ("last", "DRS", "PGB critics", "PGB+DRS critics", "PGB auto", "PGB+DRS auto")
 MODELS = {"logistic_regression": "logistic", "random_forest": "forest", "xgboost": "XGBoost"}
@@ -36,6 +37,8 @@ Classifiers are trained on synthetic rows and tested on real test rows. `real ro
 synthetic ones, or classifiers trained on real rows."""
 GAINS = """What is gained over the last generator with the whole budget, seed by seed: mean difference ± standard \
 error, bold where it is for the better. Distances (TVD, pMSE, RMSE) are better where they are less."""
+SHARES = """As a share of what classifiers trained on real rows of the same split have, seed by seed: mean ± standard \
+error; the paper's figure over its own real rows' in brackets."""
 
 
 def summarise(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -61,6 +64,8 @@ def summarise(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
             real = [one[f"{name}_real"] for one, _ in figures if one.get(f"{name}_real") is not None]
             if real:
                 entry[f"{name}_real"] = spread(real)
+            if len(real) == len(values):
+                entry[f"{name}_share"] = spread([mine / theirs for mine, theirs in zip(values, real, strict=True)])
         lines.append(entry)
     return lines
 
@@ -84,6 +89,8 @@ def markdown(lines: list[dict[str, Any]], told: dict[str, Any], pictures: list[s
             names = [name for name in measures if any(name in line for line in mine)]
             if names:
                 text += [*_table(mine, names, task, epsilon), ""]
+        if task in SPLITS:
+            text += [*_shares(mine, SPLITS[task], epsilon), ""]
         text += [*_gains(mine), ""]
     text += [f"![]({name})\n" for name in pictures]
     return "\n".join([*text, f"Source {told['source']}, NumPy {told['numpy']}.", ""])
@@ -109,6 +116,20 @@ def _cell(found: dict[str, Any] | None, paper: float | None) -> str:
         return "-"
     error = f" ± {found['error']:.3f}" if found["error"] is not None else ""
     return f"{found['mean']:.3f}{error}" + (f" ({paper:.3f})" if paper is not None else "")
+
+
+def _shares(mine: list[dict[str, Any]], published_as: str, epsilon: float) -> list[str]:
+    """Splits are harder or easier than the paper's: what they share with it is how far a line is from real rows."""
+    names = [name for name in MEASURES if name != "tvd2" and any(f"{name}_share" in line for line in mine)]
+    text = [SHARES, "", "| method | line | " + " | ".join(MEASURES[name][0] for name in names) + " |"]
+    text += ["| --- | --- |" + " ---: |" * len(names)]
+    for line in mine:
+        cells = []
+        for name in names:
+            paper = published(published_as, epsilon, name, line["line"])
+            cells.append(_cell(line.get(f"{name}_share"), None if paper is None else paper / REAL[published_as, name]))
+        text += [f"| {line['method']} | {line['line']} | " + " | ".join(cells) + " |"]
+    return text
 
 
 def _gains(mine: list[dict[str, Any]]) -> list[str]:

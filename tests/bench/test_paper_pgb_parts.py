@@ -52,6 +52,20 @@ def test_excerpts_hold_persons_with_an_income_cut_at_the_top():
     assert us.read_table(plain(found, schema), schema).rows == len(found)
 
 
+def test_seeds_of_a_split_task_have_rows_of_their_own(monkeypatch):
+    rows = people(600)
+    parts = rows.iloc[:400].reset_index(drop=True), rows.iloc[400:].reset_index(drop=True)
+    official = pgb_tasks.Setup("titanic", PEOPLE, *parts, us.read_table(parts[0], PEOPLE))
+    monkeypatch.setattr(pgb_tasks, "_setup", {"titanic": official}.__getitem__)
+    first, again, other = (pgb_tasks.setup("titanic-splits", seed) for seed in (0, 0, 1))
+    assert (len(first.train), len(first.test), first.table.rows) == (400, 200, 400)
+    assert first.train.equals(again.train)
+    assert not first.train.equals(other.train)
+    both = pd.concat([first.train, first.test]).sort_values(list(rows)).reset_index(drop=True)
+    assert both.equals(rows.sort_values(list(rows)).reset_index(drop=True))
+    assert pgb_tasks.setup("titanic", 3) is official
+
+
 def test_census_figures_know_good_rows_from_bad_ones():
     schema = us.Schema.loads(pgb_tasks.ACS_SCHEMA)
     rows = plain(pgb_tasks.acs_persons(survey(1500)), schema)
