@@ -116,6 +116,16 @@ def test_a_model_without_privacy_gives_none(rows, plain):
     assert math.isinf(model.certificate.epsilon)
 
 
+def test_audit_finds_a_boosted_model_in_its_budget_file(plain, rows, tmp_path):
+    """Its picks are entered by themselves, its base models' fits by theirs; a base that was not entered is missed."""
+    book = BudgetFile.create(tmp_path / "b.json", Budget(6.0, 1e-6))
+    base = fit(rows, plain.schema, method="independent", epsilon=1.0, delta=1e-7, budget_file=book.path)
+    entered = boost([base], rows, epsilon=0.5, delta=1e-7, budget_file=book.path, **QUICK)
+    outside = boost([plain], rows, epsilon=0.5, delta=1e-7, budget_file=book.path, **QUICK)
+    book = BudgetFile.load(book.path)
+    assert [book.holds(model.certificate) for model in (base, entered, outside)] == [True, True, False]
+
+
 def test_budget_file_counts_the_boosting_once(plain, rows, tmp_path):
     book = BudgetFile.create(tmp_path / "b.json", Budget(1.3, 1e-6))
     boost([plain], rows, epsilon=0.5, delta=1e-7, budget_file=tmp_path / "b.json", **QUICK)

@@ -110,9 +110,9 @@ def _entered(model: Model, book: BudgetFile) -> list[Finding]:
         Finding(
             entered,
             "budget file",
-            "its records are whole, and this model's fit is one of them"
+            "its records are whole, and this model's fit is among them"
             if entered
-            else "its records are whole, but none is of this model's fit: it was not counted",
+            else "its records are whole, but this model's fit, or one that it rests on, was not counted",
         ),
         Finding(spent <= total * (1 + TOLERANCE), "total", f"epsilon {spent:.6g} of {total:g} is spent on the table"),
     ]

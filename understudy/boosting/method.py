@@ -257,10 +257,7 @@ def boost(
     seeded = streams.seeded or any(model.certificate.rng == SEEDED for model in models)
     certificate = _certificate(boosted, ledger, schema, seeded)
     if book is not None:
-        own = Ledger(budget)
-        for entry in ledger.entries[before:]:
-            own.charge(entry.event, entry.purpose)
-        book.commit(reservation, _certificate(boosted, own, schema, seeded))
+        book.commit(reservation, certificate, spent=[entry.event for entry in ledger.entries[before:]])
     return Model(schema, NAME, {}, certificate, boosted)
 
 

@@ -15,6 +15,7 @@ import json
 import os
 import secrets
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -161,13 +162,14 @@ class BudgetFile:
             )
         return name
 
-    def commit(self, reservation: str, certificate: Certificate) -> None:
+    def commit(self, reservation: str, certificate: Certificate, spent: Sequence[Event] | None = None) -> None:
         """Settles a reservation with what the fit really did; the certificate's events count from then on.
 
-        If they pass the total after all, they are written down all the same (the rows were touched), and a BudgetError
-        says that the release must not leave the house.
+        spent: those of them that are new, where a model rests on others whose fits have entries of their own. If the
+        total is passed after all, they are written down all the same (the rows were touched), and a BudgetError says
+        that the release must not leave the house.
         """
-        events = tuple(entry.event for entry in certificate.entries)
+        events = [entry.event for entry in certificate.entries] if spent is None else spent
         with _locked(self.path):
             self._refresh()
             if reservation not in self.open_reservations:
@@ -188,9 +190,11 @@ class BudgetFile:
             )
 
     def holds(self, certificate: Certificate) -> bool:
-        """Whether a fit was settled with this very certificate."""
+        """Whether a fit was settled with this very certificate, and all that it rests on was counted."""
         digest = _certificate_digest(certificate)
-        return any(record["kind"] == "commit" and record["certificate"] == digest for record in self._records)
+        settled = any(record["kind"] == "commit" and record["certificate"] == digest for record in self._records)
+        counted = Counter(map(_event_text, self.events))
+        return settled and Counter(_event_text(entry.event) for entry in certificate.entries) <= counted
 
     def _refresh(self) -> None:
         current = BudgetFile.load(self.path)
@@ -226,6 +230,10 @@ def _events_of(ask: Budget | Sequence[Event]) -> tuple[Event, ...]:
             raise BudgetError("budget file: a fit with epsilon=inf has no guarantee, and cannot be counted")
         return (ApproxDp(ask.epsilon, ask.delta),)
     return tuple(ask)
+
+
+def _event_text(event: Event) -> str:
+    return json.dumps(event.to_dict(), sort_keys=True)
 
 
 def _certificate_digest(certificate: Certificate) -> str:
