@@ -4,10 +4,12 @@ from dataclasses import replace
 
 import jax.numpy as jnp
 import numpy as np
+import pandas as pd
 import pytest
 
+import understudy as us
 from understudy.progress import silent
-from understudy.schema import Boolean, Integer, Schema
+from understudy.schema import Boolean, Categorical, Integer, Schema
 from understudy.synthesizers.mixture import fit as fit_module
 from understudy.synthesizers.mixture.fit import Fitted, Targets, fit_mixture
 from understudy.synthesizers.mixture.pairs import Coarse, Interactions, deviations, interactions
@@ -92,6 +94,20 @@ def test_tables_lie_where_their_columns_are(targets: Targets, truth: np.ndarray)
     assert not targets.pair_weights[:, 0:3, 0:3].any()  # a column with itself
     assert (targets.pair_weights[:, 0:3, 3:5] > 0).all()
     assert targets.class_shares.sum() == pytest.approx(1)
+    assert (targets.class_weights > 0).all()
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_classes_keep_their_shares_in_a_table_of_few_columns(seed: int):
+    """Interactions and deviations of two columns say next to nothing of how many rows a class has."""
+    rng = np.random.default_rng(seed)
+    y = rng.random(6000) < 0.46
+    b = np.where(rng.random(6000) < np.where(y, 0.03, 0.1), "x", np.where(rng.random(6000) < 0.1 * ~y, "z", "w"))
+    rows = pd.DataFrame({"a": rng.random(6000) < np.where(y, 0.55, 0.4), "b": b, "y": y})
+    columns = {"a": Boolean(), "b": Categorical(values=("w", "x", "z")), "y": Boolean()}
+    schema = Schema(rows=6000, label="y", columns=columns)
+    made = us.fit(rows, schema, method="mixture", epsilon=1.0, seed=seed).sample(6000, seed=seed)
+    assert abs(made["y"].astype(bool).mean() - y.mean()) < 0.01
 
 
 def test_noise_in_the_means_of_tables_is_taken_out(truth: np.ndarray, one_way: OneWay, targets: Targets):

@@ -42,7 +42,8 @@ class Targets:
 
     Codes of all columns lie side by side, D in all. `pairs` (classes, D, D), symmetric, and `margins` (classes, D) are
     of probabilities less `even` (D,): with even shares in there, interactions and deviations, with zeros, counts.
-    `ones` (D,) are counts. `empty_weights` (D, D): how much a row costs in a pair of codes that rules forbid, or None.
+    `ones` (D,) are counts, and so are `class_shares` (classes,) times `total`. `empty_weights` (D, D): how much a row
+    costs in a pair of codes that rules forbid, or None.
     `ties` (D, D): how far codes of a column move together in a step, or None where each moves alone.
     `freedom`: independent numbers in pairs and margins.
     """
@@ -58,6 +59,7 @@ class Targets:
     ones: np.ndarray
     one_weights: np.ndarray
     class_shares: np.ndarray
+    class_weights: np.ndarray
     sizes: tuple[int, ...]
     total: float
 
@@ -160,7 +162,7 @@ def _tables(targets: Targets, *, noisy: bool) -> _Tables:
     columns = np.repeat(np.eye(len(targets.sizes)), targets.sizes, axis=0)
     data = (
         *(targets.total, targets.pairs, targets.pair_weights, targets.margins, targets.margin_weights),
-        *(targets.even, targets.ones, targets.one_weights),
+        *(targets.even, targets.ones, targets.one_weights, targets.class_shares, targets.class_weights),
         *([] if targets.empty_weights is None else [targets.empty_weights]),
     )
     ties = None if targets.ties is None or not noisy else jnp.asarray(targets.ties, dtype=jnp.float32)
@@ -306,6 +308,8 @@ def _loss(
     even: jax.Array,
     ones: jax.Array,
     one_weights: jax.Array,
+    class_shares: jax.Array,
+    class_weights: jax.Array,
     empty_weights: jax.Array | None = None,
 ) -> jax.Array:
     weights = jax.nn.softmax(weight_logits.ravel()).reshape(weight_logits.shape)
@@ -319,6 +323,8 @@ def _loss(
     # Every pair stands twice in the symmetric table, hence a quarter in place of a half.
     loss = 0.25 * jnp.sum(pair_weights * (two_way - pairs) ** 2) + 0.5 * jnp.sum(one_weights * (one_way - ones) ** 2)
     loss += 0.5 * jnp.sum(margin_weights * (by_class - margins) ** 2)
+    # Interactions and deviations say little of how many rows a class has.
+    loss += 0.5 * jnp.sum(class_weights * (rows * (weights.sum(axis=1) - class_shares)) ** 2)
     if empty_weights is not None:
         scaled = probabilities * jnp.sqrt(weights)[..., None]
         loss += 0.25 * jnp.sum(empty_weights * (rows * jnp.einsum("lkd,lke->lde", scaled, scaled)) ** 2)

@@ -34,7 +34,10 @@ def make_targets(
     width = sum(sizes)
     place = {name: slice(starts[name], starts[name] + size) for name, size in zip(names, sizes, strict=True)}
     ones = {name: np.bincount(coarse.groups[name], weights=one_way.counts[name]) for name in names}
-    class_shares = np.ones(1) if coarse.label is None else one_way.counts[coarse.label] / one_way.total
+    class_shares, class_weights = np.ones(1), np.zeros(1)
+    if coarse.label is not None:
+        class_shares = one_way.counts[coarse.label] / one_way.total
+        class_weights = 1 / _one_way_variance(one_way, coarse.label, np.arange(len(class_shares)))
     classes, freedom = coarse.label_classes, 0
     tables, weights = np.zeros((2, classes, width, width), dtype=np.float32)
     for (first, second), table, deviation in zip(pairs, found.pairs, found.pair_noise, strict=True):
@@ -62,10 +65,7 @@ def make_targets(
     ties = np.eye(width, dtype=np.float32)
     for name in names:
         ties[place[name], place[name]] = ties_of(one_way.cells[name], coarse.groups[name], one_way.counts[name])
-    variances = [
-        one_way.coarse_variance(name, coarse.groups[name]) + SAMPLING_PART * counted + ROUNDING_VARIANCE
-        for name, counted in ones.items()
-    ]
+    variances = [_one_way_variance(one_way, name, coarse.groups[name]) for name in names]
     return Targets(
         pairs=tables,
         pair_weights=weights,
@@ -78,6 +78,7 @@ def make_targets(
         ones=np.concatenate(list(ones.values())),
         one_weights=1 / np.concatenate(variances),
         class_shares=class_shares,
+        class_weights=class_weights,
         sizes=sizes,
         total=one_way.total,
     )
@@ -97,6 +98,11 @@ def _spread(first: np.ndarray, second: np.ndarray, rows: np.ndarray) -> np.ndarr
 def _weight(noise: float, counts: np.ndarray) -> np.ndarray:
     """The inverse of the variance of cells that hold about so many rows."""
     return 1 / (noise**2 + SAMPLING_PART * np.maximum(counts, 0) + ROUNDING_VARIANCE)
+
+
+def _one_way_variance(one_way: OneWay, name: str, groups: np.ndarray) -> np.ndarray:
+    counts = np.bincount(groups, weights=one_way.counts[name])
+    return one_way.coarse_variance(name, groups) + SAMPLING_PART * counts + ROUNDING_VARIANCE
 
 
 def _empty(schema: Schema, one_way: OneWay, coarse: Coarse, first: str, second: str) -> np.ndarray:
