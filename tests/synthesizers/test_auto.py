@@ -35,6 +35,10 @@ MEASURED = [
     (3000, 17, True, 0.01, "independent"),
     (6000, 23, True, 0.03, "mixture"),
     (30_000, 13, True, 1.0, "mixture"),
+    (30_000, 2, True, 1.0, "aim"),
+    (3000, 3, False, 1.0, "aim"),
+    (30_000, 6, True, 1.0, "aim"),
+    (3000, 6, True, 0.3, "mixture"),
 ]
 
 
@@ -43,7 +47,7 @@ def test_the_rule_picks_what_measured_best(rows: int, columns: int, label: bool,
     choice = choose(schema_of(columns, rows, label=label), Budget(epsilon, default_delta(rows)))
     assert choice.method == winner
     assert f"{rows:,} declared rows" in choice.why
-    assert (repr("c0") in choice.why) == label
+    assert (repr("c0") in choice.why) == (label and winner != "aim")
 
 
 def test_more_rows_or_budget_never_take_dependence_away() -> None:
@@ -68,6 +72,18 @@ def test_edges_have_an_answer() -> None:
     for columns in (1, 2, 300):
         for epsilon in (1e-6, 1.0, math.inf):
             assert choose(schema_of(columns, 100), Budget(epsilon, 1e-6)).method in api.METHODS
+
+
+def test_combinations_are_counted_where_few_cells_hold_many_rows() -> None:
+    """Cells of all columns together, not columns alone: one of many categories, or of numbers, makes them many."""
+    budget = Budget(1.0, 1e-6)
+    many = {"kind": "categorical", "values": [f"v{number}" for number in range(500)]}
+    numbers = {"kind": "real", "low": 0.0, "high": 1.0}
+    two = {f"c{number}": {"kind": "boolean"} for number in range(2)}
+    found = [choose(Schema(columns=two | more, rows=5000), budget).method for more in ({}, {"m": many}, {"n": numbers})]
+    assert found == ["aim", "mixture", "aim"]
+    narrow, wide = ({"columns": columns, "rows": 10**7} for columns in (auto.FEW_COLUMNS, auto.FEW_COLUMNS + 1))
+    assert [choose(schema_of(**facts), budget).method for facts in (narrow, wide)] == ["aim", "mixture"]
 
 
 def test_a_label_is_what_noisy_pairs_are_worth_it_for() -> None:
@@ -96,7 +112,7 @@ def test_a_model_records_the_method_that_was_used(tmp_path: Path) -> None:
 
 def test_options_are_those_of_the_method_that_was_picked() -> None:
     schema = schema_of(3, 200)
-    model = us.fit(ROWS, schema, method="auto", epsilon=3.0, seed=1, components=2, steps=2)
+    model = us.fit(ROWS, schema, method="auto", epsilon=0.5, seed=1, components=2, steps=2)
     assert (model.method, model.config["components"]) == ("mixture", 2)
     with pytest.raises(OptionError, match="auto picked independent") as caught:
         us.fit(ROWS, schema, method="auto", epsilon=0.01, components=2)
