@@ -61,7 +61,7 @@ def distance(one: pd.DataFrame, other: pd.DataFrame, pair: tuple[str, str]) -> f
 
 @pytest.fixture(scope="module", params=[True, False], ids=["split by label", "label like any other"])
 def model(request: pytest.FixtureRequest) -> Model:
-    return fit(REAL, SCHEMA, epsilon=HUGE, seed=0, split_label=request.param)
+    return fit(REAL, SCHEMA, epsilon=HUGE, seed=0, method="mixture", split_label=request.param)
 
 
 @pytest.fixture(scope="module")
