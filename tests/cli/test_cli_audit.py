@@ -82,6 +82,7 @@ def test_a_refuted_claim_has_exit_code_1(run: Run, monkeypatch) -> None:
 def test_ctrl_c_keeps_runs_and_the_same_command_goes_on(tmp_path, run: Run) -> None:
     found = tmp_path / "audit.json"
     asked = ("audit", "-m", "independent", "-e", 4, "--canary", "corner", "--workers", 1, "-o", found)
+    asked += ("--confidence", 0.999999)  # no false alarm in a test
     process = subprocess.Popen(command(*asked, "--minutes", 5), stderr=subprocess.PIPE, text=True)
     runs = tmp_path / "audit.runs.jsonl"
     deadline = time.monotonic() + 120

@@ -138,8 +138,8 @@ def test_histograms_count_every_row(made, rows) -> None:
         assert sum(shown.synthetic) + shown.missing_synthetic == pytest.approx(1)
         assert len(shown.cells) == len(shown.real) == len(shown.synthetic)
         assert len(shown.cells) <= 34
-    by_name = {shown.name: shown for shown in histograms(synthetic, None)}
-    assert by_name["town"].real is None
+    assert all(shown.real is None for shown in histograms(synthetic, None))
+    by_name = {shown.name: shown for shown in histograms(real, None)}  # synthetic towns may all be there, by chance
     assert "(missing)" in by_name["town"].cells
     assert by_name["age"].ordered
 
