@@ -74,13 +74,13 @@ def choose(schema: Schema, budget: Budget) -> Choice:
 
 
 def held_by_a_cell(schema: Schema, budget: Budget) -> float:
-    """Declared rows of a mean cell of all columns together, over the noise of a cell with the whole budget.
+    """Declared rows of a mean cell of all columns together, over the noise of a cell with the whole (finite) budget.
 
     Numeric columns are taken in as many bins as `mixture` would, categories each by itself. 0 beyond `FEW_COLUMNS`.
     """
     from understudy.synthesizers.mixture.plan import Config, make_plan
 
-    if len(schema.modelled) > FEW_COLUMNS or not budget.private:
+    if len(schema.modelled) > FEW_COLUMNS:
         return 0.0
     bins = make_plan(Config(), schema, budget).bins
     cells = math.prod(
