@@ -92,6 +92,15 @@ def test_values_that_no_real_row_reaches_share_no_cell_with_real_ones():
         assert len(set(equal_cut(real, 255, 100)(np.array([6, 7, 8], dtype=dtype)).tolist())) == 3
 
 
+def test_a_real_that_is_off_in_its_last_digit_is_not_another_value():
+    real = np.sin(np.arange(6.0)).astype(np.float32)
+    cut = quantile_cut(np.repeat(real, 50), missing=0, bins=20)
+    for off in (np.float32(-np.inf), np.float32(np.inf)):
+        assert (cut(np.nextafter(real, off)) == cut(real)).all()
+    assert len(set(cut(real).tolist())) == len(real)
+    assert cut(np.array([-1.1, 1.1], dtype=np.float32)).tolist() == [0, len(real) + 1]
+
+
 def test_public_bins_are_used_where_the_schema_has_them():
     schema = Schema(columns={"x": {"kind": "integer", "low": 0, "high": 100, "bins": [50]}})
     real = pd.DataFrame({"x": [10, 20, 60, 70]})

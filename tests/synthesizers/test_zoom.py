@@ -15,8 +15,8 @@ from understudy.privacy import Budget, Gaussian, Ledger, Streams, accountant, no
 from understudy.schema import Categorical, Datetime, Integer, Real, Schema
 from understudy.synthesizers import zoom as zoom_module
 from understudy.synthesizers.one_way import fine_cells, release_one_way
-from understudy.synthesizers.zoom import plan_zoom, reach_of, release_columns, roundest, zoom_in
-from understudy.table.cells import cells_of, refined
+from understudy.synthesizers.zoom import plan_zoom, reach_of, release_columns, zoom_in
+from understudy.table.cells import cells_of, refined, roundest
 from understudy.table.read import read_table
 
 ROWS = 20_000
@@ -73,6 +73,25 @@ def test_values_that_many_rows_share_get_cells_of_their_own(table, seed: int) ->
     noon = np.array([43_200 + 86_400 * 100], dtype=cells.dtype)
     assert cells.widths[cells.index(noon)] == 1
     assert len(one_way.cells["town"].starts) == 2
+
+
+def test_values_of_many_digits_are_counted_where_they_are() -> None:
+    """Scores of a formula: no short number stands for them, and rows must still fall into the cell that was found."""
+    values = np.sin(np.arange(1.0, 7.0))
+    column = np.random.default_rng(0).choice(values, ROWS, p=[0.3, 0.25, 0.2, 0.15, 0.06, 0.04])
+    schema = Schema(rows=ROWS, columns={"score": Real(low=-1.0, high=1.0)})
+    table = read_table(pd.DataFrame({"score": column}), schema)
+    ledger = Ledger(Budget(1.0, 1e-6))
+    z = noise_multiplier(ledger.budget)
+    one_way = release_columns(table, schema, noise_multiplier=z, streams=Streams.from_seed(0), ledger=ledger)
+    cells = one_way.cells["score"]
+    found = cells.index(values.astype(np.float32))
+    held = np.array([(column == value).sum() for value in values])
+    np.testing.assert_allclose(one_way.counts["score"][found], held, atol=0.01 * ROWS)
+    placed = cells.place(found, np.random.default_rng(0))
+    np.testing.assert_allclose(placed, values, rtol=1e-5)
+    assert len(set(cells.place(np.repeat(found[0], 9), np.random.default_rng(0)).tolist())) == 1
+    assert (cells.index(placed) == found).all()
 
 
 def test_a_column_keeps_what_its_cells_held(table) -> None:

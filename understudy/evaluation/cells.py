@@ -39,7 +39,8 @@ def quantile_cut(codes: NDArray, missing: int, bins: int) -> Cut:
 
     Quantiles that fall together are merged, so a spike (the zeros of a zero-inflated column) fills a cell of its own.
     One more edge lies just below the real minimum and one at the maximum: values that no real row reaches share no cell
-    with real ones, also where the real column is constant.
+    with real ones, also where the real column is constant. Reals are cut halfway between values that occur, and a
+    millionth beyond the outermost: a value that is off in its last digit is not another one.
 
     >>> cut = quantile_cut(np.array([0, 0, 0, 5, 7], dtype=np.uint8), missing=255, bins=20)
     >>> cut(np.array([0, 5, 6, 7, 200, 255], dtype=np.uint8)).tolist()
@@ -55,10 +56,18 @@ def quantile_cut(codes: NDArray, missing: int, bins: int) -> Cut:
         # An edge is a value that occurs, so integer codes stay exact integers however large they are.
         ranks = np.linspace(0, len(present) - 1, bins + 1).astype(np.int64)
         edges = distinct[np.unique(np.searchsorted(np.cumsum(counts), ranks, side="right"))]
-    if edges[0] > (0 if codes.dtype.kind != "f" else -np.inf):
-        below = edges[0] - 1 if codes.dtype.kind != "f" else np.nextafter(edges[0], -np.inf, dtype=codes.dtype)
-        edges = np.concatenate([np.array([below], dtype=codes.dtype), edges])
+    if codes.dtype.kind == "f":
+        return Cut(_halfway(edges, distinct), missing)
+    if edges[0] > 0:
+        edges = np.concatenate([np.array([edges[0] - 1], dtype=codes.dtype), edges])
     return Cut(edges, missing)
+
+
+def _halfway(edges: NDArray, distinct: NDArray) -> NDArray:
+    values = distinct.astype(np.float64)
+    slack = 1e-6 * max(values[-1] - values[0], abs(values[0]), abs(values[-1])) or 1e-6
+    middles = np.append((values[:-1] + values[1:]) / 2, values[-1] + slack)
+    return np.unique([values[0] - slack, *middles[np.searchsorted(distinct, edges)]])
 
 
 def equal_cut(codes: NDArray, missing: int, bins: int) -> Cut:

@@ -183,10 +183,12 @@ def _overlaps(cells: Cells, first: Any, last: Any) -> list[tuple[int, float, Any
             break
         end = cells.starts[cell + 1].item() if cell + 1 < cells.values else cells.end
         a = max(first, start)
-        if cells.size is None:
-            point = end <= np.nextafter(np.float32(start), np.float32(np.inf))
-            b = start if point else min(last, end)
-            share = 1.0 if point else (b - a) / (end - start)
+        if cells.size is None and not np.isnan(cells.points[cell]):
+            a = b = cells.points[cell].item()
+            share = float(first <= a <= last)
+        elif cells.size is None:
+            b = min(last, end)
+            share = (b - a) / (end - start)
         else:
             b = min(last, end - 1)
             share = (b - a + 1) / (end - start)

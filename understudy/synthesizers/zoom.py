@@ -265,9 +265,6 @@ def _with_values(
     held = np.concatenate([found for _, found in pieces])
     order = np.argsort(starts, kind="stable")
     starts, ends, held = starts[order], ends[order], held[order]
-    if old.size is None:
-        starts = np.array([roundest(a, b) for a, b in zip(starts, ends, strict=True)], dtype=np.float32)
-        ends = np.nextafter(starts, np.float32(np.inf))
     cells = refined(old, np.concatenate([starts, ends]))
     parents = old.index(cells.starts.astype(old.dtype))
     values = np.searchsorted(cells.starts, starts)
@@ -287,23 +284,3 @@ def _with_values(
     total = np.bincount(parents, weights=shares, minlength=old.values)
     scale = np.divide(counts[: old.values], total, out=np.zeros(old.values), where=total > 0)
     return cells, np.append(shares * scale[parents], counts[old.values :])
-
-
-def roundest(first: float, end: float) -> np.float32:
-    """The number from `first` up to `end` that has the fewest digits, as float32.
-
-    >>> float(roundest(4528.098, 4528.104)), float(roundest(-0.3, 0.2)), float(roundest(118.0, 131.0))
-    (4528.10009765625, 0.0, 120.0)
-    """
-    low, high = float(first), float(end)
-    if low <= 0 < high:
-        return np.float32(0)
-    top = math.floor(math.log10(max(abs(low), abs(high))))
-    for digit in range(top, top - 10, -1):
-        unit = 10.0**digit
-        multiples = np.arange(math.ceil(low / unit), math.floor(high / unit) + 1)[:12]
-        numbers = np.round(multiples * unit, max(-digit, 0)).astype(np.float32)
-        inside = numbers[(numbers >= np.float32(first)) & (numbers < np.float32(end))]
-        if len(inside):
-            return inside[len(inside) // 2] if len(inside) % 2 else inside[len(inside) // 2 - 1]
-    return np.float32(first)

@@ -13,6 +13,7 @@ from understudy.table.codec import codec
 
 MOST_CELLS = 2048  # of a numeric column; a column of 100,000 integers gets about this many
 LOOKUP_LIMIT = 1 << 22  # up to this many codes, a table of their cells is faster than a search
+NARROW = 1e-3  # of the cell that it was cut from: reals in so narrow a cell are taken for one value
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,6 +24,7 @@ class Cells:
     float32 for reals without a resolution.
     `ordered`: neighbouring cells are close in value, so they may be merged and smoothed.
     `bins`: for every cell (without missing) the public bin that it lies in, where the schema declares bins.
+    `points`: for every cell of reals (without missing) the one value that stands for all of it, or NaN.
     """
 
     starts: np.ndarray
@@ -32,6 +34,7 @@ class Cells:
     ordered: bool
     dtype: np.dtype
     bins: np.ndarray | None = None
+    points: np.ndarray | None = None
     lookup: np.ndarray | None = None
 
     @property
@@ -49,7 +52,7 @@ class Cells:
         """How many codes each cell holds, missing included (for floats: how wide it is; a point counts as one)."""
         if self.size is None:
             widths = np.diff(self.starts.astype(np.float64), append=self.end)
-            widths = np.where(self._last_floats() <= self.starts, 1.0, widths)
+            widths = np.where(np.isnan(self.points), widths, 1.0)
         else:  # large codes are whole numbers that a float would round
             widths = np.diff(self.starts, append=np.uint64(self.size)).astype(np.float64)
         return np.append(widths, 1.0) if self.missing else widths
@@ -70,7 +73,7 @@ class Cells:
         return np.where(missing, len(self.starts), found).astype(np.uint16)
 
     def place(self, cells: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """A code for each cell, spread evenly over the codes that the cell holds.
+        """A code for each cell, spread evenly over the codes that the cell holds; its point, where it has one.
 
         >>> cells_of(Integer(low=1, high=3)).place(np.array([2, 0]), np.random.default_rng(0)).tolist()
         [2, 0]
@@ -83,17 +86,15 @@ class Cells:
             starts = self.starts.astype(np.float64)
             ends = np.append(starts[1:], self.end)
             codes = starts[inside] + rng.random(len(cells)) * (ends - starts)[inside]
-            # Rounding to float32 may step over the edge; a point cell (such as zero) must stay on its point.
-            codes = np.clip(codes.astype(np.float32), self.starts[inside], self._last_floats()[inside])
+            # Rounding to float32 may step over the edge.
+            last_floats = np.append(np.nextafter(self.starts[1:], np.float32(-np.inf)), np.float32(self.end))
+            codes = np.clip(codes.astype(np.float32), self.starts[inside], last_floats[inside])
+            points = self.points[inside]
+            codes = np.where(np.isnan(points), codes, points)
             return np.where(missing, np.float32(np.nan), codes).astype(self.dtype)
         widths = np.diff(self.starts, append=np.uint64(self.size))
         steps = rng.integers(0, widths[inside], dtype=np.uint64)
         return np.where(missing, np.uint64(self.size), self.starts[inside] + steps).astype(self.dtype)
-
-    def _last_floats(self) -> np.ndarray:
-        """The largest float32 of every cell."""
-        ends = np.nextafter(self.starts[1:], np.float32(-np.inf))
-        return np.append(ends, np.float32(self.end))
 
 
 def cells_of(column: Column, *, most: int = MOST_CELLS) -> Cells:
@@ -128,6 +129,7 @@ def cells_of(column: Column, *, most: int = MOST_CELLS) -> Cells:
             and (not isinstance(column, Categorical) or column.kind == "ordinal"),
             dtype=np.dtype(coder.dtype),
             bins=bins,
+            points=_points(starts, float(column.high), np.zeros(len(starts))) if coder.size is None else None,
         )
     )
 
@@ -142,10 +144,48 @@ def refined(cells: Cells, cuts: np.ndarray) -> Cells:
     cuts = np.asarray(cuts, dtype=cells.starts.dtype)
     inside = (cuts > cells.starts[0]) & (cuts <= cells.end if cells.size is None else cuts < cells.size)
     starts = np.unique(np.concatenate([cells.starts, cuts[inside]]))
-    bins = cells.bins
-    if bins is not None:
-        bins = bins[np.searchsorted(cells.starts, starts, side="right") - 1]
-    return _with_lookup(replace(cells, starts=starts, bins=bins, lookup=None))
+    parents = np.searchsorted(cells.starts, starts, side="right") - 1
+    bins = None if cells.bins is None else cells.bins[parents]
+    points = None
+    if cells.size is None:
+        points = _points(starts, cells.end, np.diff(cells.starts.astype(np.float64), append=cells.end)[parents])
+    return _with_lookup(replace(cells, starts=starts, bins=bins, points=points, lookup=None))
+
+
+def _points(starts: np.ndarray, end: float, cut_from: np.ndarray) -> np.ndarray:
+    """The value of every cell of reals that is a single float, or narrow beside the cell that it was cut from.
+
+    A narrow cell was cut out around a value that many rows share, which is known as far as floats tell numbers apart:
+    the roundest number inside stands for it.
+    """
+    ends = np.append(starts[1:], np.float32(end))
+    single = ends <= np.nextafter(starts, np.float32(np.inf))
+    single[-1] = ends[-1] <= starts[-1]  # the last cell holds the upper bound
+    points = np.where(single, starts, np.float32(np.nan))
+    widths = ends.astype(np.float64) - starts
+    for cell in np.flatnonzero(~single & (widths < NARROW * cut_from)):
+        points[cell] = roundest(starts[cell], ends[cell])
+    return points
+
+
+def roundest(first: float, end: float) -> np.float32:
+    """The number from `first` up to `end` that has the fewest digits, as float32.
+
+    >>> float(roundest(4528.098, 4528.104)), float(roundest(-0.3, 0.2)), float(roundest(118.0, 131.0))
+    (4528.10009765625, 0.0, 120.0)
+    """
+    low, high = float(first), float(end)
+    if low <= 0 < high:
+        return np.float32(0)
+    top = math.floor(math.log10(max(abs(low), abs(high))))
+    for digit in range(top, top - 10, -1):
+        unit = 10.0**digit
+        multiples = np.arange(math.ceil(low / unit), math.floor(high / unit) + 1)[:12]
+        numbers = np.round(multiples * unit, max(-digit, 0)).astype(np.float32)
+        inside = numbers[(numbers >= np.float32(first)) & (numbers < np.float32(end))]
+        if len(inside):
+            return inside[len(inside) // 2] if len(inside) % 2 else inside[len(inside) // 2 - 1]
+    return np.float32(first)
 
 
 def _with_lookup(cells: Cells) -> Cells:
