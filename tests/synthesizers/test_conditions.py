@@ -55,15 +55,19 @@ def joint_of(model: Released) -> np.ndarray:
         codes = dict(zip(CODES, row, strict=True))
         within = 1.0
         for name, groups in GROUPS.items():
-            if name == "age":  # ordered and in bins: classes lean inside them, see test_inside
-                within *= model.within[name][codes["sick"], codes[name]]
+            if name == "age":  # ordered and in bins: components lean inside them, see test_parts
                 continue
             mates = [cell for cell, group in enumerate(groups) if group == groups[codes[name]]]
             within *= FINE[name][codes[name]] / sum(FINE[name][cell] for cell in mates)
         for k in range(model.weights.shape[1]):
             p = model.weights[codes["sick"], k]
             for name, groups in GROUPS.items():
-                p *= float(model.probabilities[codes["sick"], k, starts[name] + groups[codes[name]]])
+                if name == "age":
+                    component = codes["sick"] * model.weights.shape[1] + k
+                    p *= model.columns[name][component, model.parts[name][codes[name]]]
+                    p *= model.within[name][codes["sick"], codes[name]]
+                else:
+                    p *= float(model.probabilities[codes["sick"], k, starts[name] + groups[codes[name]]])
             joint[row] += p * within
     return joint
 
@@ -122,13 +126,15 @@ def test_probabilities_of_all_rows_sum_to_one_and_are_the_joint(mixture: Release
     np.testing.assert_allclose(found, joint_of(mixture).ravel(), rtol=1e-5, atol=1e-8)
 
 
-def test_classes_lean_inside_bins_and_the_column_stays(mixture: Released):
+def test_components_lean_inside_bins_and_the_column_stays(mixture: Released):
     """A fixture in which nothing leans would not tell whether conditions and scores know of it."""
-    within = mixture.within["age"]
-    assert np.abs(within[0] - within[1]).max() > 0.05
-    shares = np.einsum("ck,cka->ca", mixture.weights, mixture.probabilities[..., 3:5])[:, GROUPS["age"]]
-    expected = shares.sum(axis=0) * np.array([0.2, 0.8, 0.5, 0.5])
-    np.testing.assert_allclose((shares * within).sum(axis=0), expected, rtol=1e-3)
+    codes = mixture.probabilities[..., 3:5][..., GROUPS["age"]]
+    leaning = mixture.columns["age"][:, mixture.parts["age"]].reshape(codes.shape) * mixture.within["age"][:, None]
+    inside = np.divide(leaning, codes, out=np.full(codes.shape, 0.5), where=codes > 0)
+    assert np.ptp(inside, axis=(0, 1)).max() > 0.05
+    shares = np.einsum("ck,cka->a", mixture.weights, codes)
+    expected = shares * np.array([0.2, 0.8, 0.5, 0.5])
+    np.testing.assert_allclose(np.einsum("ck,cka->a", mixture.weights, leaning), expected, rtol=1e-3)
 
 
 def test_many_small_draws_are_right_on_average(mixture: Released):
@@ -184,6 +190,7 @@ def wide() -> Released:
     zero = cells["wage"].index(np.zeros(1, dtype=np.float32))[0]
     wage = np.ones(cells["wage"].count, dtype=int)
     wage[zero], wage[-1] = 0, 2
+    fine["wage"][zero] = 1_000  # stands out, and so tells nothing of the wages next to it
     probabilities = np.array([[1, 0, 0.9, 0.1, 0.0, 1.0, 0.0, 0.5, 0.5], [0, 1, 0.2, 0.8, 0.5, 0.3, 0.2, 0.5, 0.5]])
     return Released(
         schema=WIDE,
@@ -196,25 +203,20 @@ def wide() -> Released:
     )
 
 
-def share_of_cells(model: Released, name: str, low: float, high: float, group: int) -> float:
-    """The part of a coarse code's mass between two codes, cell by cell."""
+def mass_between(model: Released, name: str, low: float, high: float, component: int) -> float:
+    """The probability of the codes from `low` up to `high` under a component, cell by cell."""
     cells = model.cells[name]
     ends = [*cells.starts[1:].tolist(), cells.end]
-    held = total = 0.0
+    held = 0.0
     for cell, (start, end) in enumerate(zip(cells.starts.tolist(), ends, strict=True)):
-        if model.groups[name][cell] != group:
-            continue
-        total += model.fine[name][cell]
-        held += model.fine[name][cell] * max(min(high, end) - max(low, start), 0) / (end - start)
-    return held / total
+        of_cell = model.columns[name][component, model.parts[name][cell]] * model.within[name][0, cell]
+        held += of_cell * max(min(high, end) - max(low, start), 0) / (end - start)
+    return held
 
 
 @pytest.mark.parametrize(("low", "high"), [(0, 99_999), (150, 150), (40_007, 61_234), (99_000, 99_999)])
 def test_evidence_of_a_range_inside_cells_weighs_the_components(wide: Released, low: int, high: int):
-    likely = [
-        sum(p * share_of_cells(wide, "big", low, high + 1, group) for group, p in enumerate(given))
-        for given in ([0.9, 0.1], [0.2, 0.8])
-    ]
+    likely = [mass_between(wide, "big", low, high + 1, component) for component in (0, 1)]
     expected = 0.6 * likely[0] / (0.6 * likely[0] + 0.4 * likely[1])
     codes = wide.sample(N, np.random.default_rng(0), {"big": (low, high)})
     assert codes["big"].min() >= low
@@ -225,12 +227,7 @@ def test_evidence_of_a_range_inside_cells_weighs_the_components(wide: Released, 
 def test_values_of_a_range_are_spread_as_the_cells_are(wide: Released):
     codes = wide.sample(N, np.random.default_rng(0), {"big": (40_007, 61_234), "tell": "second"})["big"].astype(int)
     edges = np.linspace(40_007, 61_235, 9)
-    mass = np.array(
-        [
-            sum(p * share_of_cells(wide, "big", a, b, group) for group, p in enumerate([0.2, 0.8]))
-            for a, b in itertools.pairwise(edges)
-        ]
-    )
+    mass = np.array([mass_between(wide, "big", a, b, component=1) for a, b in itertools.pairwise(edges)])
     found = np.histogram(codes, edges)[0] / N
     assert agrees(found, mass / mass.sum())
     assert not agrees(found, np.roll(mass, 1) / mass.sum())
@@ -270,10 +267,7 @@ def test_densities_integrate_to_one(wide: Released):
         "wage": wages,
     }
     found = np.exp(wide.log_prob(rows))
-    cell = wide.cells["big"].index(np.array([5], dtype=np.uint32))[0]
-    cell_share = share_of_cells(wide, "big", 5, 6, int(wide.groups["big"][cell]))
-    mass_share = share_of_cells(wide, "mass", 7, 8, 0)
-    rest = 0.4 * 0.2 * cell_share * 0.5 * mass_share
+    rest = 0.4 * mass_between(wide, "big", 5, 6, 1) * mass_between(wide, "mass", 7, 8, 1)
     assert found[0] == pytest.approx(rest * 0.5, rel=1e-6)
     assert found[1] == pytest.approx(rest * 0.2, rel=1e-6)
     assert found[2:].mean() * 10 == pytest.approx(rest * 0.3, rel=1e-3)

@@ -28,11 +28,11 @@ def inside(cells: Cells, groups: np.ndarray, counts: np.ndarray, by_class: np.nd
     shares = by_class / by_class.sum(axis=0)
     cell_shares = shares[:, groups]
     values = slice(0, cells.values)
-    cell_shares[:, values] = _between(groups[values], counts[values], shares)
+    cell_shares[:, values] = between(groups[values], counts[values], shares)
     return _held(even * cell_shares, groups, even, by_class)
 
 
-def _between(groups: np.ndarray, counts: np.ndarray, shares: np.ndarray) -> np.ndarray:
+def between(groups: np.ndarray, counts: np.ndarray, shares: np.ndarray) -> np.ndarray:
     """Each class's share of every cell, up to a factor. The way from one middle to the next is measured in rows passed.
 
     Single values that stand out of their neighbours have shares of their own, which tell nothing of the bins around.

@@ -12,6 +12,7 @@ from understudy.schema import Schema
 from understudy.synthesizers.draw import systematic, systematic_by_group
 from understudy.synthesizers.evidence import Pieces, conditions
 from understudy.synthesizers.mixture.inside import inside
+from understudy.synthesizers.mixture.parts import part_codes, part_probabilities
 from understudy.synthesizers.one_way import check_tables
 from understudy.synthesizers.zoom import cut_cells
 from understudy.table.cells import Cells
@@ -81,8 +82,8 @@ class Released:
             raise ValueError(f"weights: must have {classes} rows")
         if self.probabilities.shape != (*self.weights.shape, codes):
             raise ValueError("probabilities: must have the shape of the weights, by all coarse codes")
-        for shares in (self.weights.reshape(1, -1), *self.columns.values()):
-            if not (shares >= 0).all() or not np.allclose(shares.sum(axis=1), 1, atol=1e-3):
+        for shares in (self.weights.reshape(1, -1), *self.coarse.values()):
+            if not (shares >= 0).all() or not np.allclose(shares.sum(axis=-1), 1, atol=1e-3):
                 raise ValueError("weights and probabilities: must not be negative, and must sum to 1")
 
     @cached_property
@@ -90,22 +91,56 @@ class Released:
         return cut_cells(self.schema, self.cuts)
 
     @cached_property
-    def columns(self) -> dict[str, np.ndarray]:
-        """Coarse code probabilities by column, components of all classes below each other."""
-        flat = self.probabilities.reshape(-1, self.probabilities.shape[-1]).astype(np.float64)
+    def coarse(self) -> dict[str, np.ndarray]:
+        """Coarse code probabilities by column (classes, K, codes)."""
         ends = np.cumsum([groups.max() + 1 for groups in self.groups.values()])
-        return dict(zip(self.groups, np.split(flat, ends[:-1], axis=1), strict=True))
+        split = np.split(self.probabilities.astype(np.float64), ends[:-1], axis=2)
+        return dict(zip(self.groups, split, strict=True))
+
+    @cached_property
+    def parts(self) -> dict[str, np.ndarray]:
+        """By column, the part of a coarse code that every fine cell lies in."""
+        return {name: part_codes(self.cells[name], groups, self.fine[name]) for name, groups in self.groups.items()}
+
+    @cached_property
+    def _by_code(self) -> dict[str, np.ndarray]:
+        """By column, the probability of every fine cell given its coarse code and the class, (classes, cells)."""
+        return {
+            name: inside(self.cells[name], groups, self.fine[name], self._by_class(self.coarse[name]))
+            for name, groups in self.groups.items()
+        }
+
+    def _by_class(self, table: np.ndarray) -> np.ndarray:
+        return np.einsum("ck,ckd->cd", self.weights, table, dtype=np.float64)
+
+    @cached_property
+    def columns(self) -> dict[str, np.ndarray]:
+        """Probabilities of all parts by column, components of all classes below each other."""
+        return {
+            name: np.concatenate([self._of_class(name, c) for c in range(len(self.weights))]) for name in self.groups
+        }
+
+    def _of_class(self, name: str, number: int) -> np.ndarray:
+        return part_probabilities(
+            self.cells[name],
+            self.groups[name],
+            self.parts[name],
+            self.fine[name],
+            self._by_code[name][number],
+            self.weights[number].astype(np.float64),
+            self.coarse[name][number],
+        )
 
     @cached_property
     def within(self) -> dict[str, np.ndarray]:
-        """By column, the probability of every fine cell given its coarse code and the class, (classes, cells)."""
-        classes = len(self.weights)
-        shares = np.einsum("ck,ckd->cd", self.weights, self.probabilities, dtype=np.float64)
-        parts = np.split(shares, np.cumsum([groups.max() + 1 for groups in self.groups.values()])[:-1], axis=1)
-        return {
-            name: inside(self.cells[name], groups, self.fine[name], part.reshape(classes, -1))
-            for (name, groups), part in zip(self.groups.items(), parts, strict=True)
-        }
+        """By column, the probability of every fine cell given its part and the class, (classes, cells)."""
+        found = {}
+        for name, parts in self.parts.items():
+            sums = [np.bincount(parts, weights=of_class)[parts] for of_class in self._by_code[name]]
+            found[name] = np.divide(
+                self._by_code[name], sums, out=np.zeros_like(self._by_code[name]), where=np.array(sums) > 0
+            )
+        return found
 
     def sample(self, n: int, rng: np.random.Generator, where: Mapping[str, Any] | None = None) -> dict[str, np.ndarray]:
         """n rows as codes. Given conditions, components are weighted by how likely they make them, which is exact."""
@@ -125,10 +160,10 @@ class Released:
         return (self.columns[name] * self._piece_shares(name, pieces)).sum(axis=1)
 
     def _piece_shares(self, name: str, pieces: Pieces) -> np.ndarray:
-        """How much of each coarse code a condition leaves, for every component."""
-        codes = self.groups[name][pieces.cell]
+        """How much of each part a condition leaves, for every component."""
+        parts = self.parts[name][pieces.cell]
         left = [
-            np.bincount(codes, weights=within[pieces.cell] * pieces.share, minlength=self.columns[name].shape[1])
+            np.bincount(parts, weights=within[pieces.cell] * pieces.share, minlength=self.columns[name].shape[1])
             for within in self.within[name]
         ]
         return np.repeat(left, self.weights.shape[1], axis=0)
@@ -143,18 +178,18 @@ class Released:
             pieces = given.get(name)
             if pieces is not None:
                 table = table * self._piece_shares(name, pieces)
-            coarse = systematic_by_group(component, table, rng)
-            codes[name] = self._place(name, of_class, coarse, pieces, rng)
+            part = systematic_by_group(component, table, rng)
+            codes[name] = self._place(name, of_class, part, pieces, rng)
         if self.label is not None:
             codes[self.label] = self.cells[self.label].place(of_class, rng)
         shuffled = rng.permutation(n)
         return {name: codes[name][shuffled] for name in self.schema.modelled}
 
     def _place(
-        self, name: str, of_class: np.ndarray, coarse: np.ndarray, pieces: Pieces | None, rng: np.random.Generator
+        self, name: str, of_class: np.ndarray, part: np.ndarray, pieces: Pieces | None, rng: np.random.Generator
     ) -> np.ndarray:
-        """Values inside coarse codes, from the fine table as it is in their class."""
-        within, owner = self.within[name], self.groups[name]
+        """Values inside parts, from the fine table as it is in their class."""
+        within, owner = self.within[name], self.parts[name]
         codes = owner.max() + 1
         if not self.cells[name].ordered:  # classes are alike there, and columns of many values are these
             within, of_class = within[:1], np.zeros_like(of_class)
@@ -162,9 +197,9 @@ class Released:
             within, owner = within[:, pieces.cell] * pieces.share, owner[pieces.cell]
         table = np.zeros((len(within), codes, len(owner)))
         table[:, owner, np.arange(len(owner))] = within
-        present, local = np.unique(of_class * codes + coarse, return_inverse=True)
+        present, local = np.unique(of_class * codes + part, return_inverse=True)
         order = np.argsort(local, kind="stable")
-        drawn = np.empty(len(coarse), dtype=np.int64)
+        drawn = np.empty(len(part), dtype=np.int64)
         drawn[order] = systematic_by_group(local[order], table.reshape(-1, len(owner))[present], rng)
         return self.cells[name].place(drawn, rng) if pieces is None else pieces.place(drawn, self.cells[name], rng)
 
@@ -184,7 +219,7 @@ class Released:
             placed = np.zeros(n)
             for name, table in self.columns.items():
                 cell = self.cells[name].index(codes[name])
-                joint = joint + np.log(table)[:, self.groups[name][cell]]
+                joint = joint + np.log(table)[:, self.parts[name][cell]]
                 placed += np.log(self.within[name][of_class, cell]) - np.log(self.cells[name].widths)[cell]
             components = np.repeat(np.arange(len(self.weights)), self.weights.shape[1])
             joint = np.where(components[:, None] == of_class, joint, -np.inf)
