@@ -25,6 +25,10 @@ COLUMNS = {
     "age": (RNG.integers(17, 91, N), {"kind": "integer", "low": 15, "high": 90}),
     "weight": (np.round(RNG.normal(80, 10, N), 1), {"kind": "real", "resolution": 0.1}),
     "score": (RNG.normal(0, 1, N), {"kind": "real", "resolution": None}),
+    "single": (  # 3.9 as a statistics program writes it that holds numbers in single precision
+        [f"{value:.15g}" for value in np.round(RNG.normal(8, 2, N), 1).astype(np.float32)],
+        {"kind": "real", "resolution": 0.1},
+    ),
     "whole floats": (RNG.integers(100, 900, N).astype(float), {"kind": "integer"}),
     "gain": (np.where(RNG.random(N) < 0.6, 0, RNG.integers(1, 5000, N)), {"kind": "integer", "zero_inflated": True}),
     "income": (RNG.lognormal(7, 2, N).round(2), {"kind": "real", "log": True}),

@@ -39,12 +39,23 @@ class Numbers:
         self.low, self.high = min(self.low, values.min()), max(self.high, values.max())
         self.zeros += int(np.count_nonzero(values == 0))
         self.whole = self.whole and bool(np.all(values == np.floor(values)))
-        while self.places is not None and not np.allclose(
-            values, np.round(values, self.places), rtol=1e-12, atol=1e-12
-        ):
+        while self.places is not None and not _has_places(values, self.places):
             self.places = self.places + 1 if self.places < 4 else None
         if sum(map(len, self.sample)) < MOST_SAMPLED:
             self.sample.append(values)
+
+
+def _has_places(values: np.ndarray, places: int) -> bool:
+    """Whether all numbers have so few decimals; those that were held in single precision (3.9 is 3.9000000954) too.
+
+    >>> _has_places(np.array([3.9, 12.5]), 1), _has_places(np.array([3.9], dtype=np.float32).astype(float), 1)
+    (True, True)
+    """
+    rounded = np.round(values, places)
+    single = values.astype(np.float32)
+    if np.allclose(values, single, rtol=1e-13, atol=0):  # written with fewer digits than a float has
+        return np.array_equal(single, rounded.astype(np.float32))
+    return np.allclose(values, rounded, rtol=1e-12, atol=1e-12)
 
 
 @dataclass
