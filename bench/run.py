@@ -9,6 +9,8 @@ STEPS = (
     "bench.peers.install",
     "bench.peers",
     "bench.auto",
+    "bench.narrow",
+    "bench.fresh",
     "bench.speed.rows",
     "bench.speed.dpsgd",
     "bench.speed.embedding",
