@@ -11,7 +11,7 @@ import understudy as us
 from understudy.progress import silent
 from understudy.schema import Boolean, Categorical, Integer, Schema
 from understudy.synthesizers.mixture import fit as fit_module
-from understudy.synthesizers.mixture.fit import Fitted, Targets, fit_mixture
+from understudy.synthesizers.mixture.fit import TOO_FAR, Fitted, Targets, fit_mixture
 from understudy.synthesizers.mixture.pairs import Coarse, Interactions, deviations, interactions
 from understudy.synthesizers.mixture.targets import make_targets
 from understudy.synthesizers.one_way import OneWay, fine_cells
@@ -206,6 +206,38 @@ def test_progress_goes_through_all_fits(targets):
     assert told == sorted(told)
     assert told[0] == 0
     assert told[-1] == 1
+
+
+def test_too_few_components_are_seen_and_more_taken(targets: Targets):
+    """Two components a class cannot tell what depends on what in these tables; six can."""
+    told: list[float] = []
+    watch = lambda stage, done, note="": told.append(done)  # noqa: E731
+    few = fit_mixture(targets, components=4, fits=3, steps=300, seed=0, progress=silent, note="")
+    more = fit_mixture(targets, components=4, fits=3, steps=300, seed=0, progress=watch, note="", more=True)
+    assert few.error > TOO_FAR > more.error
+    assert few.weights.shape == (2, 3 * 2)
+    assert more.weights.shape == (2, 2 * 6)
+    assert more.weights.sum() == pytest.approx(1)
+    assert told == sorted(told)
+    assert told[-1] == 1
+    enough = fit_mixture(targets, components=24, fits=3, steps=300, seed=0, progress=silent, note="", more=True)
+    assert enough.weights.shape == (2, 3 * 12)
+
+
+def test_a_step_too_far_does_not_end_a_fit(targets: Targets, monkeypatch: pytest.MonkeyPatch):
+    """The error is looked at every so many steps; if it has jumped just then, the fit must go on."""
+    chunk = fit_module._chunk
+
+    def jumping(*args: object, **options: object) -> tuple[object, object, object]:
+        params, state, loss = chunk(*args, **options)
+        jumping.calls += 1
+        return params, state, loss * (3 if jumping.calls == 8 else 1)
+
+    jumping.calls = 0
+    monkeypatch.setattr(fit_module, "_chunk", jumping)
+    drowned = replace(targets, freedom=targets.freedom * 1e-9)  # so that it never ends by being close enough
+    fitted = fit_mixture(drowned, components=8, fits=1, steps=400, seed=0, progress=silent, note="")
+    assert fitted.steps > 200
 
 
 def test_a_fit_that_fails_fails_all(targets: Targets):

@@ -32,6 +32,7 @@ COLUMNS = {
     "whole floats": (RNG.integers(100, 900, N).astype(float), {"kind": "integer"}),
     "gain": (np.where(RNG.random(N) < 0.6, 0, RNG.integers(1, 5000, N)), {"kind": "integer", "zero_inflated": True}),
     "income": (RNG.lognormal(7, 2, N).round(2), {"kind": "real", "log": True}),
+    "trace": (RNG.lognormal(-7, 2, N), {"kind": "real", "log": True, "resolution": None}),
     "grade": (RNG.integers(1, 6, N), {"kind": "ordinal", "values": (1, 2, 3, 4, 5)}),
     "zero one": (RNG.integers(0, 2, N), {"kind": "categorical", "values": (0, 1)}),
     "truth": (RNG.random(N) < 0.5, {"kind": "boolean"}),
@@ -157,6 +158,11 @@ def test_moments_and_spans_that_are_values_fit_their_draft(unit, tmp_path):
 def test_tables_without_named_columns_are_refused(data, says):
     with pytest.raises(DataError, match=says):
         draft(data)
+
+
+def test_years_may_be_names_of_a_frames_columns():
+    frame = pd.DataFrame({"country": list("abcde") * 8, "1999": RNG.random(40), "2000": RNG.random(40)})
+    assert list(draft(frame).columns) == ["country", "1999", "2000"]
 
 
 def test_bounds_and_rows_are_rounded():

@@ -42,9 +42,10 @@ def draft(source: Any) -> Schema:
     opened = open_source(source)
     if not opened.names:
         raise DataError(f"{opened.label}: it has no columns; it needs at least one")
-    if 2 * sum(parse_number(name) is not None for name in opened.names) > len(opened.names):
-        if isinstance(source, pd.DataFrame):
+    if isinstance(source, pd.DataFrame):
+        if any(not isinstance(name, str) for name in source.columns):
             raise DataError(f"{opened.label}: its columns must have names, not numbers; set `columns` to names")
+    elif 2 * sum(parse_number(name) is not None for name in opened.names) > len(opened.names):
         raise DataError(f"{opened.label}: the first line must name the columns, but it looks like a row of values")
     profiles = {name: ImageProfile() if name in opened.images else Profile() for name in opened.names}
     for block in opened.blocks(opened.names):
@@ -121,8 +122,8 @@ def _guess_number(name: str, profile: Profile, missing: dict[str, bool]) -> Colu
     if repeats and numbers.whole and numbers.high - numbers.low <= NARROW:
         kind = Ordinal if len(distinct) > 2 else Categorical
         return kind(values=distinct, **missing, source="data")
-    scale = _scale(numbers, profile.present)
     if numbers.whole:
+        scale = _scale(numbers, profile.present, step=1.0)
         low, high = rounded_out(numbers.low, numbers.high, Decimal(1))
         return Integer(low=int(low), high=int(high), **scale, **missing, source="data")
     resolution = None if numbers.places is None else Decimal(1).scaleb(-numbers.places)
@@ -130,6 +131,7 @@ def _guess_number(name: str, profile: Profile, missing: dict[str, bool]) -> Colu
         resolution = None
     if resolution is None and numbers.high - numbers.low < 1e-5 * max(abs(numbers.low), abs(numbers.high)):
         return Text(source="data")  # single precision would not tell the values apart: a person has to decide
+    scale = _scale(numbers, profile.present, step=float(resolution or 0))
     low, high = rounded_out(numbers.low, numbers.high, resolution)
     steps = {} if resolution is None else {"resolution": float(resolution)}
     return Real(low=float(low), high=float(high), **steps, **scale, **missing, source="data")
@@ -140,9 +142,9 @@ def _scalar(text: str) -> int | float:
     return int(number) if isinstance(number, float) and number.is_integer() else number
 
 
-def _scale(numbers: Numbers, present: int) -> dict[str, bool]:
+def _scale(numbers: Numbers, present: int, *, step: float) -> dict[str, bool]:
     scale = {}
-    if numbers.low >= 0 and numbers.high > 100:
+    if numbers.low >= 0 and numbers.high > 100 * step:
         sample = np.concatenate(numbers.sample)
         positive = sample[sample > 0]
         if len(positive) and numbers.high > SKEW * np.median(positive):

@@ -27,6 +27,12 @@ LEARNING_RATE = 0.1
 # out between fits, and is the price for what few cells show.
 NOISE_LEVEL = 0.44
 STALL_STEPS, STALLED = 100, 0.99  # a fit that gains less than a hundredth in so many steps has nothing left to learn
+# A fit that ends above this is further from the tables than the truth is: it has too few components for what depends on
+# what. Fits get so many times as many then, and a part of the fits makes up for some of the time; not where the plan
+# could afford few fits in the first place.
+TOO_FAR = 0.51
+MORE_COMPONENTS = 3
+LESS_FITS = 2 / 3
 START_SPREAD = 1.0  # standard deviation of the first logits around the one-way tables
 # Steps of a class's own logits, where those that all classes or all components share take steps of 1: columns mostly go
 # together in one class as in another, and what is taken for a difference is mostly noise.
@@ -66,11 +72,15 @@ class Targets:
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """Weights (classes, K) and probabilities by component and code (classes, K, D)."""
+    """Weights (classes, K) and probabilities by component and code (classes, K, D).
+
+    `error`: half the mean squared residual over its variance, the mean of all fits; the truth has 0.5.
+    """
 
     weights: np.ndarray
     probabilities: np.ndarray
     steps: int
+    error: float
 
 
 def fit_mixture(
@@ -83,17 +93,19 @@ def fit_mixture(
     progress: Progress,
     note: str,
     noisy: bool = True,
+    more: bool = False,
 ) -> Fitted:
     """Several fits from different starts, their components side by side: a mixture of mixtures is a mixture.
 
     noisy: steps in proportion to gradients, which learn what stands out of noise first.
+    more: take more components where the first fit shows that they are too few.
 
     What the fits agree on comes from the tables; where they differ, noise and luck were fitted, and that averages out.
     """
     padded = _padded(targets)
     tables = _tables(padded, noisy=noisy)
 
-    def fit(number: int, told: Callable[[float], None] = lambda done: None) -> Fitted:
+    def fit(number: int, components: int, told: Callable[[float], None] = lambda done: None) -> Fitted:
         return _fit(
             padded,
             tables,
@@ -107,9 +119,13 @@ def fit_mixture(
     # Steps are too small for one of them to keep several cores busy. Fits know nothing of each other, so that the
     # outcome is the same in whatever order they end, and so is what is said: they are told of in their own order. The
     # first compiles the loop for all.
-    found = [fit(0, lambda done: progress("fitting", done / fits, note))]
+    found = [fit(0, components, lambda done: progress("fitting", done / fits, note))]
+    if more and noisy and found[0].error > TOO_FAR and fits >= MORE_COMPONENTS:
+        tried, fits = 1 / fits, round(LESS_FITS * fits)
+        components *= MORE_COMPONENTS
+        found = [fit(0, components, lambda done: progress("fitting", max(tried, done / fits), note))]
     with ThreadPoolExecutor(min(fits, os.cpu_count() or 1, MOST_AT_ONCE)) as pool:
-        others = [pool.submit(fit, number) for number in range(1, fits)]
+        others = [pool.submit(fit, number, components) for number in range(1, fits)]
         try:
             for other in others:
                 found.append(other.result())
@@ -119,7 +135,8 @@ def fit_mixture(
             raise
     weights = np.concatenate([fitted.weights for fitted in found], axis=1) / fits
     probabilities = np.concatenate([fitted.probabilities for fitted in found], axis=1)[..., : len(targets.ones)]
-    return Fitted(weights, probabilities, sum(fitted.steps for fitted in found))
+    errors = [fitted.error for fitted in found]
+    return Fitted(weights, probabilities, sum(fitted.steps for fitted in found), sum(errors) / len(errors))
 
 
 def _padded(targets: Targets) -> Targets:
@@ -188,7 +205,7 @@ def _fit(
     params = _start(targets, each, seed, shared=noisy)
     optimiser = _Optimiser(noisy, steps)
     state = optimiser.transformation.init(params)
-    done, before = 0, np.inf
+    done, before, least = 0, np.inf, np.inf
     progress(0.0)
     while done < steps:
         length = min(STEPS_PER_CHUNK, steps - done)
@@ -198,10 +215,11 @@ def _fit(
         if not np.isfinite(error):
             raise OptionError("the fit of the mixture diverged; give fewer `steps` or more `components`")
         progress(done / steps)
+        least = min(least, error)  # of late: a step too far, which the next ones mend, is not the end
         if done % STALL_STEPS == 0:
-            if error > STALLED * before:
+            if least > STALLED * before:
                 break
-            before = error
+            before, least = least, np.inf
         if loss <= enough:
             break
     progress(1.0)
@@ -209,7 +227,7 @@ def _fit(
     weights = np.exp(log_weights - log_weights.max())
     weights /= weights.sum()
     probabilities = np.asarray(_probabilities(_logits(params), tables.columns))
-    return Fitted(weights, probabilities, done)
+    return Fitted(weights, probabilities, done, error)
 
 
 def _start(targets: Targets, each: int, seed: int, *, shared: bool) -> dict[str, jax.Array]:

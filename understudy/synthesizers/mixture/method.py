@@ -61,6 +61,7 @@ def train(
         seed=streams.init,
         progress=progress,
         note=_spent(ledger),
+        more=config.components is None and config.fits is None,
     )
     released = Released(
         schema=schema,

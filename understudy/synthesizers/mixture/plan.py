@@ -54,7 +54,8 @@ class Config:
 
     one_way_share: share of the budget (of 1/z^2) for the fine one-way tables; None follows a public rule.
     selection_share: share for choosing pairs, where there are more than a few; None follows a public rule.
-    components: product distributions of one fit; None follows a public rule.
+    components: product distributions of one fit; None follows a public rule, and more are taken where a first fit to
+    the released tables shows that they are too few, unless `fits` is given.
     fits: fits from different starts, which are averaged; None follows a public rule.
     bins: most coarse bins of a numeric column; None follows a public rule.
     split_label: split every pair table by a declared label of few classes.
