@@ -67,3 +67,17 @@ def test_a_class_without_a_row_in_a_code_is_no_trouble():
     empty[1] = 0
     assert np.isfinite(placed(empty)).all()
     assert np.isfinite(placed(RISING, np.zeros(13))).all()
+
+
+def test_lines_beyond_two_close_middles_stay_finite():
+    """Two rare bins between frequent values: what they tell goes on for thousands of rows."""
+    groups = np.array([0, 1, 1, 2, 2, 3, 4])
+    counts = np.array([9e5, 1.0, 1, 1, 1, 9e5, 5])
+    found = inside(
+        cells_of(Integer(low=0, high=5, missing=True)),
+        groups,
+        counts,
+        np.array([[0.5, 1e-9, 0.1, 0.3, 0.1], [0.3, 0.1, 1e-9, 0.5, 0.0]]),
+    )
+    assert np.isfinite(found).all()
+    np.testing.assert_allclose(np.bincount(groups, weights=found[0]), 1, atol=1e-9)

@@ -12,6 +12,7 @@ from understudy.table.cells import Cells
 
 ROUNDS = 10  # of bringing both sides of the table to what they are known to be
 TINY = 1e-9
+MOST_LEVEL = 50.0  # of a logarithm: lines that go on far beyond two close middles mean nothing
 
 
 def inside(cells: Cells, groups: np.ndarray, counts: np.ndarray, by_class: np.ndarray) -> np.ndarray:
@@ -44,8 +45,10 @@ def between(groups: np.ndarray, counts: np.ndarray, shares: np.ndarray) -> np.nd
     smooth = bins[~alone]
     if len(smooth) < 2:
         return shares[:, groups]
-    between = np.exp([_line(passed, middles[smooth], level) for level in np.log(shares[:, smooth])])
-    return np.where(alone[groups], shares[:, groups], between)
+    # A line is a sum of what each bin has to do with it: once for every bin, not once for every class or component.
+    lines = np.array([_line(passed, middles[smooth], level) for level in np.eye(len(smooth))])
+    level = np.clip(np.log(shares[:, smooth]) @ lines, -MOST_LEVEL, MOST_LEVEL)
+    return np.where(alone[groups], shares[:, groups], np.exp(level))
 
 
 def _line(at: np.ndarray, middles: np.ndarray, levels: np.ndarray) -> np.ndarray:
