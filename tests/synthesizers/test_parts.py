@@ -61,6 +61,16 @@ def test_components_lean_inside_bins_as_they_do_between_them():
         assert (np.diff(inside[0] / inside[1]) < 0).all()
 
 
+def test_empty_bins_and_components_that_lack_a_code_do_no_harm():
+    counts = np.where(GROUPS == 1, 0.0, COUNTS)
+    table = np.array([[1.0, 0, 0, 0], [0, 0, 1.0, 0], [0, 0, 0, 1.0]])
+    within = np.where(GROUPS == 1, 0.25, WITHIN)
+    parts = part_codes(CELLS, GROUPS, counts)
+    found = part_probabilities(CELLS, GROUPS, parts, counts, within, WEIGHTS, table)
+    assert np.isfinite(found).all()
+    np.testing.assert_allclose(found.sum(axis=1), 1, rtol=1e-9)
+
+
 def test_two_columns_go_together_inside_their_bins(monkeypatch: pytest.MonkeyPatch):
     rng = np.random.default_rng(0)
     first = rng.integers(0, 1000, 20_000)

@@ -13,7 +13,7 @@ import numpy as np
 from understudy.errors import OptionError
 from understudy.schema import Column, Schema
 from understudy.synthesizers.mixture.pairs import MOST_LOOKS
-from understudy.synthesizers.mixture.plan import CHOSEN_WEIGHT, MOST_AT_ONCE, Config, Plan, freedom
+from understudy.synthesizers.mixture.plan import CHOSEN_WEIGHT, MORE_COMPONENTS, MOST_AT_ONCE, Config, Plan, freedom
 from understudy.synthesizers.one_way import fine_cells, one_way_noise, rungs_of
 from understudy.synthesizers.zoom import plan_zoom, reach_of
 from understudy.table.cells import Cells, cells_of
@@ -110,7 +110,8 @@ def estimate(plan: Plan, config: Config, schema: Schema) -> Estimate:
     """Everything that follows from the plan.
 
     Seconds: starting, reading and counting the declared rows, one draw of noise a cell, and `fits` times `steps`
-    gradient steps of 6 K D^2 operations (K components, D codes of all columns together). Memory: the libraries, the
+    gradient steps of 6 K D^2 operations (K components, D codes of all columns together); fits that need more components
+    take about twice as long. Memory: the libraries, the
     codes of the rows (up to where they move to a file), a few copies of the fit's tables, classes * D^2, and of the
     mixture, K * D.
     """
@@ -204,7 +205,8 @@ def _memory(plan: Plan, schema: Schema, codes: int) -> int:
     rows = plan.rows * sum(np.dtype(codec(column).dtype).itemsize for column in schema.modelled.values())
     at_once = min(plan.fits, MOST_AT_ONCE)
     tables = (SHARED_TABLES + FIT_TABLES * at_once) * plan.label_classes * codes**2 * 4
-    mixture = (MIXTURE_COPIES * at_once + plan.fits) * plan.components * codes * 4
+    components = MORE_COMPONENTS * plan.components if plan.fits >= MORE_COMPONENTS else plan.components
+    mixture = (MIXTURE_COPIES * at_once + plan.fits) * components * codes * 4
     return START_BYTES + min(rows, SPILL_BYTES) + tables + mixture
 
 

@@ -19,7 +19,7 @@ import optax
 from understudy.errors import OptionError
 from understudy.progress import Progress
 from understudy.synthesizers.mixture.descent import shared_scale
-from understudy.synthesizers.mixture.plan import MOST_AT_ONCE
+from understudy.synthesizers.mixture.plan import LESS_FITS, MORE_COMPONENTS, MOST_AT_ONCE
 
 STEPS_PER_CHUNK = 25
 LEARNING_RATE = 0.1
@@ -28,11 +28,8 @@ LEARNING_RATE = 0.1
 NOISE_LEVEL = 0.44
 STALL_STEPS, STALLED = 100, 0.99  # a fit that gains less than a hundredth in so many steps has nothing left to learn
 # A fit that ends above this is further from the tables than the truth is: it has too few components for what depends on
-# what. Fits get so many times as many then, and a part of the fits makes up for some of the time; not where the plan
-# could afford few fits in the first place.
+# what, and all fits get MORE_COMPONENTS times as many.
 TOO_FAR = 0.51
-MORE_COMPONENTS = 3
-LESS_FITS = 2 / 3
 START_SPREAD = 1.0  # standard deviation of the first logits around the one-way tables
 # Steps of a class's own logits, where those that all classes or all components share take steps of 1: columns mostly go
 # together in one class as in another, and what is taken for a difference is mostly noise.

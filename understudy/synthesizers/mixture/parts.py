@@ -9,7 +9,7 @@ Sees released numbers alone, and costs no privacy.
 import numpy as np
 
 from understudy.synthesizers.mixture.coarse import cut_at_quantiles
-from understudy.synthesizers.mixture.inside import between
+from understudy.synthesizers.mixture.inside import TINY, between
 from understudy.table.cells import Cells
 
 PARTS = 4  # of a bin, at most
@@ -74,7 +74,8 @@ def _lean(
     level = np.maximum(level, level.max(axis=1, keepdims=True) - MOST_LEAN)
     values = slice(0, cells.values)
     found = np.ones((len(table), parts.max() + 1))
-    held = within[values] + 1e-12
+    counts = counts + TINY * (counts.sum() + 1)  # a bin may be empty
+    held = within[values] + TINY
     mean = np.zeros((cells.values, parts[values].max() + 1))
     mean[np.arange(cells.values), parts[values]] = held
     mean /= mean.sum(axis=0)

@@ -44,6 +44,9 @@ MANY_COLUMNS = 64  # up to here at least one pair a column is chosen, beyond it 
 MOST_CODES = 64  # coarse codes of a categorical column
 MOST_TOTAL_CODES = 3000  # of all columns together: bounds memory (its square) and time
 STEP_PRODUCTS = 4e8  # products of components and squared codes that all fits together do in a step
+# Where a first fit shows that components are too few, fits get so many times as many, and a part of the fits makes up
+# for some of the time; not where few fits could be afforded in the first place.
+MORE_COMPONENTS, LESS_FITS = 3, 2 / 3
 MOST_AT_ONCE = 4  # fits that run side by side, one a core: each holds tables of its own
 MOST_CELLS = 600_000  # of all two-way tables together: exact noise costs some 20 microseconds a cell
 
