@@ -7,14 +7,11 @@ import codecs
 import csv
 import gzip
 import io
-import numbers
 import os
 import stat
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator
-from datetime import date, datetime
-from decimal import Decimal
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -27,6 +24,7 @@ import pyarrow.parquet
 from understudy.errors import DataError
 from understudy.schema import Schema
 from understudy.schema.fields import is_text
+from understudy.table.objects import arrow_by_kind
 from understudy.table.pictures import cells_of_arrays
 
 CELLS_PER_BLOCK = 1 << 21
@@ -35,8 +33,6 @@ CSV_BLOCK_BYTES = 1 << 21
 HEADER_BYTES = 1 << 20
 BROKEN = (pa.ArrowException, OSError, EOFError, ValueError, zlib.error)  # what reading a damaged file may raise
 DELIMITERS = ",;\t|"
-AS_TEXT = "text"  # cells of a frame that are read as what they look like
-MOST_DIGITS = 400  # of a decimal number that is written out
 UTF8_REMEDY = "save it as UTF-8 (for instance with `iconv -f latin1 -t utf-8`)"
 
 Block = dict[str, pa.Array]
@@ -165,7 +161,7 @@ class FrameSource(Source):
             series = series.sparse.to_dense()
         failed = False
         try:
-            return _arrow_by_kind(series)
+            return arrow_by_kind(series)
         except Exception:
             failed = True
         if failed:
@@ -184,78 +180,6 @@ def _frame_names(frame: pd.DataFrame) -> list[str]:
 
 def _starts_with_image(series: pd.Series) -> bool:
     return series.dtype == object and len(series) > 0 and getattr(series.iloc[0], "ndim", 0) in (2, 3)
-
-
-def _arrow_by_kind(series: pd.Series) -> pa.Array:
-    """One Arrow array, or a union with one part for each kind of object in the column.
-
-    Arrow would bring a column of mixed objects to a type that holds all of them, so that one row could change how
-    every other is read (1.0 beside a text would turn into the text 1.0): each kind is converted by itself.
-    """
-    if series.dtype != object:
-        converted = _converted(series)
-        if converted is not None:
-            return converted
-        series = series.astype(object)  # such as a pandas category of mixed values
-    if pd.api.types.infer_dtype(series, skipna=True) in ("string", "empty"):
-        return _as_objects(series)
-    absent = series.isna().to_numpy()
-    kinds = np.zeros(len(series), dtype=np.int8)  # missing cells go with any
-    kinds[~absent], names = pd.factorize(np.array([_kind(cell) for cell in series[~absent]], dtype=object))
-    if len(names) < 2:
-        return _as_text(series) if AS_TEXT in names else _as_objects(series)
-    offsets = np.empty(len(series), dtype=np.int32)
-    parts = []
-    for number in range(len(names)):
-        where = np.flatnonzero(kinds == number)
-        offsets[where] = np.arange(len(where))
-        parts.append((_as_text if names[number] == AS_TEXT else _as_objects)(series.iloc[where]))
-    return pa.UnionArray.from_dense(pa.array(kinds, pa.int8()), pa.array(offsets), parts)
-
-
-def _kind(cell: Any) -> str:
-    """Cells of one kind become one Arrow type, whatever they hold: none of them can change how another is read."""
-    if isinstance(cell, bool | np.bool_):
-        return "truth"
-    if isinstance(cell, datetime):
-        return f"time {cell.tzinfo}"
-    if isinstance(cell, numbers.Integral):
-        return "whole number" if -(2**63) <= cell < 2**63 else AS_TEXT
-    for kind in (str, float, np.float32, date, bytes):
-        if isinstance(cell, kind):
-            return kind.__name__
-    if isinstance(cell, Decimal):  # Arrow's type for them has as many digits as all of them together need
-        return AS_TEXT
-    alone = _converted(pd.Series([cell], dtype=object))
-    return AS_TEXT if alone is None else f"other {alone.type}"
-
-
-def _as_objects(series: pd.Series) -> pa.Array:
-    converted = _converted(series)
-    return _as_text(series) if converted is None else converted
-
-
-def _as_text(series: pd.Series) -> pa.Array:
-    """Numbers past 64 bits or with exact digits, and objects that Arrow does not know: what they look like."""
-    return pa.array([None if absent else _text(cell) for cell, absent in zip(series, series.isna(), strict=True)])
-
-
-def _text(cell: Any) -> str:
-    """
-    >>> _text(Decimal("1.50")), _text(Decimal("2.0")), _text(Decimal("1E+3")), _text(2**64)
-    ('1.5', '2', '1000', '18446744073709551616')
-    """
-    if isinstance(cell, Decimal) and cell.is_finite() and abs(cell.adjusted()) < MOST_DIGITS:
-        digits = format(cell, "f")  # 1.0 and 1 are the same number, and must be the same text
-        return digits.rstrip("0").rstrip(".") if "." in digits else digits
-    return str(cell)
-
-
-def _converted(series: pd.Series) -> pa.Array | None:
-    try:
-        return pa.array(series, from_pandas=True)
-    except (pa.ArrowException, ValueError, TypeError, OverflowError):
-        return None
 
 
 class ArrowSource(Source):
