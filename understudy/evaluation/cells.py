@@ -39,8 +39,8 @@ def quantile_cut(codes: NDArray, missing: int, bins: int) -> Cut:
 
     Quantiles that fall together are merged, so a spike (the zeros of a zero-inflated column) fills a cell of its own.
     One more edge lies just below the real minimum and one at the maximum: values that no real row reaches share no cell
-    with real ones, also where the real column is constant. Reals are cut halfway between values that occur, and a
-    millionth beyond the outermost: a value that is off in its last digit is not another one.
+    with real ones, also where the real column is constant. Reals are cut halfway between values that occur, and just
+    beyond the outermost: a value that is off in the last digit of single precision is not another one.
 
     >>> cut = quantile_cut(np.array([0, 0, 0, 5, 7], dtype=np.uint8), missing=255, bins=20)
     >>> cut(np.array([0, 5, 6, 7, 200, 255], dtype=np.uint8)).tolist()
@@ -65,7 +65,7 @@ def quantile_cut(codes: NDArray, missing: int, bins: int) -> Cut:
 
 def _halfway(edges: NDArray, distinct: NDArray) -> NDArray:
     values = distinct.astype(np.float64)
-    slack = 1e-6 * max(values[-1] - values[0], abs(values[0]), abs(values[-1])) or 1e-6
+    slack = 2e-7 * max(values[-1] - values[0], abs(values[0]), abs(values[-1])) or 2e-7
     middles = np.append((values[:-1] + values[1:]) / 2, values[-1] + slack)
     return np.unique([values[0] - slack, *middles[np.searchsorted(distinct, edges)]])
 
@@ -147,7 +147,9 @@ def cell_labels(facts: Facts, cut: Cut | None) -> list[str]:
 def _text(facts: Facts, value: float) -> str:
     if facts.kind == "datetime":
         return str(np.datetime64(round(value), "s")).removesuffix("T00:00:00")
-    return f"{value:.6g}" if facts.kind == "real" else str(round(value))
+    if facts.kind != "real":
+        return str(round(value))
+    return f"{value:.4g}" if abs(value) < 1000 else f"{value:.6g}"
 
 
 def _unchanged(codes: NDArray) -> NDArray:
