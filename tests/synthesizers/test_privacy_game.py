@@ -74,7 +74,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Ledger, "spent", lambda _: 0.0)  # for the progress line
 
     def no_fit(targets: Any, **_: Any) -> Any:
-        return fit_module.Fitted(np.ones((1, 1)), np.full((1, 1, 12), 0.25), 0)
+        return fit_module.Fitted(np.ones((1, 1)), np.full((1, 1, 12), 0.25), 0, 0.0)
 
     monkeypatch.setattr(fit_module, "fit_mixture", no_fit)
     monkeypatch.setattr(Ledger, "_refuse_if_over", lambda *_: None)  # `test_privacy_train` sees to the charges

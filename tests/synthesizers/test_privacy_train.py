@@ -46,7 +46,7 @@ def seen_targets(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     def plain_fit(targets: Any, **_: Any) -> Any:
         seen.append(targets)
         classes, width = targets.pairs.shape[:2]
-        return fit_module.Fitted(np.full((classes, 2), 0.5 / classes), np.full((classes, 2, width), 0.5), 0)
+        return fit_module.Fitted(np.full((classes, 2), 0.5 / classes), np.full((classes, 2, width), 0.5), 0, 0.0)
 
     monkeypatch.setattr(fit_module, "fit_mixture", plain_fit)
     return seen
