@@ -41,9 +41,9 @@ def mixture() -> Released:
         weights=weights,
         probabilities=np.concatenate(parts, axis=2).astype(np.float32),
         groups={name: np.array(groups) for name, groups in GROUPS.items()},
-        fine={name: np.array(counts, dtype=np.float64) for name, counts in FINE.items()},
+        fine={name: 100 * np.array(counts, dtype=np.float64) for name, counts in FINE.items()},
         label="sick",
-        rows=100,
+        rows=10_000,
     )
 
 
@@ -128,6 +128,7 @@ def test_probabilities_of_all_rows_sum_to_one_and_are_the_joint(mixture: Release
 
 def test_components_lean_inside_bins_and_the_column_stays(mixture: Released):
     """A fixture in which nothing leans would not tell whether conditions and scores know of it."""
+    assert len(set(mixture.parts["age"].tolist())) > len(set(GROUPS["age"]))
     codes = mixture.probabilities[..., 3:5][..., GROUPS["age"]]
     leaning = mixture.columns["age"][:, mixture.parts["age"]].reshape(codes.shape) * mixture.within["age"][:, None]
     inside = np.divide(leaning, codes, out=np.full(codes.shape, 0.5), where=codes > 0)

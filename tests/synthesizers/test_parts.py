@@ -13,7 +13,7 @@ from understudy.table.cells import cells_of
 
 CELLS = cells_of(Integer(low=0, high=11, missing=True))
 GROUPS = np.array([0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3])  # three bins of four values, and missing
-COUNTS = np.array([8.0, 8, 8, 8, 6, 7, 8, 9, 9, 3, 2, 2, 5])
+COUNTS = 100 * np.array([8.0, 8, 8, 8, 6, 7, 8, 9, 9, 3, 2, 2, 5])
 WITHIN = COUNTS / np.bincount(GROUPS, weights=COUNTS)[GROUPS]
 WEIGHTS = np.array([0.5, 0.3, 0.2])
 TABLE = np.array([[0.6, 0.3, 0.0, 0.1], [0.05, 0.25, 0.7, 0.0], [0.3, 0.4, 0.3, 0.0]])  # falling, rising, neither
@@ -31,6 +31,8 @@ def test_parts_follow_the_cells_and_lie_in_one_code():
     long = np.zeros(500, dtype=np.int64)
     cells = cells_of(Integer(low=0, high=499))
     assert np.bincount(part_codes(cells, long, np.ones(500))).tolist() == [125] * 4
+    assert np.bincount(part_codes(cells, long, np.full(500, 0.5))).tolist() == [250] * 2  # 250 rows
+    assert not part_codes(cells, long, np.full(500, 0.1)).any()
 
 
 def test_unordered_columns_and_single_values_have_no_parts():

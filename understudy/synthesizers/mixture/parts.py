@@ -13,18 +13,20 @@ from understudy.synthesizers.mixture.inside import TINY, between
 from understudy.table.cells import Cells
 
 PARTS = 4  # of a bin, at most
+ROWS_PER_PART = 100  # at least: fewer rows are drawn more evenly from a whole bin than they would gain by its parts
 MOST_LEAN = 6.0  # below the log of a component's largest share of any bin, shares are taken for that
 ROUNDS = 10  # of bringing both sides of the table to what they are known to be
 
 
 def part_codes(cells: Cells, groups: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """A finer code for every cell, in the order of the cells: bins of an ordered column in up to PARTS even parts."""
+    """A finer code for every cell, in the order of the codes: bins of an ordered column in up to PARTS even parts."""
     if not cells.ordered or len(groups) == groups.max() + 1:
         return groups
     parts, first = np.empty_like(groups), 0
     for code in range(groups.max() + 1):
         inside = np.flatnonzero(groups == code)
-        parts[inside] = first + cut_at_quantiles(counts[inside], PARTS)
+        most = min(PARTS, int(counts[inside].sum() / ROWS_PER_PART))
+        parts[inside] = first + cut_at_quantiles(counts[inside], max(most, 1))
         first = parts[inside[-1]] + 1
     return parts
 

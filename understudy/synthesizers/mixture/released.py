@@ -9,7 +9,7 @@ import numpy as np
 
 from understudy.errors import OptionError
 from understudy.schema import Schema
-from understudy.synthesizers.draw import systematic, systematic_by_group
+from understudy.synthesizers.draw import evenly_by_group, systematic, systematic_by_group
 from understudy.synthesizers.evidence import Pieces, conditions
 from understudy.synthesizers.mixture.inside import inside
 from understudy.synthesizers.mixture.parts import part_codes, part_probabilities
@@ -178,12 +178,25 @@ class Released:
             pieces = given.get(name)
             if pieces is not None:
                 table = table * self._piece_shares(name, pieces)
-            part = systematic_by_group(component, table, rng)
+            part = self._parts_of(name, component, of_class, table, rng)
             codes[name] = self._place(name, of_class, part, pieces, rng)
         if self.label is not None:
             codes[self.label] = self.cells[self.label].place(of_class, rng)
         shuffled = rng.permutation(n)
         return {name: codes[name][shuffled] for name in self.schema.modelled}
+
+    def _parts_of(
+        self, name: str, component: np.ndarray, of_class: np.ndarray, table: np.ndarray, rng: np.random.Generator
+    ) -> np.ndarray:
+        """A part for each row: a coarse code first, then a part of it, evenly over all rows of the class and code."""
+        codes = self.coarse[name].shape[2]
+        if table.shape[1] == codes:
+            return systematic_by_group(component, table, rng)
+        owner = np.zeros(table.shape[1], dtype=np.int64)
+        owner[self.parts[name]] = self.groups[name]
+        edges = np.searchsorted(owner, np.arange(codes + 1))  # parts are numbered in the order of their codes
+        code = systematic_by_group(component, np.add.reduceat(table, edges[:-1], axis=1), rng)
+        return evenly_by_group(of_class * codes + code, component, table, edges[code], edges[code + 1], rng)
 
     def _place(
         self, name: str, of_class: np.ndarray, part: np.ndarray, pieces: Pieces | None, rng: np.random.Generator
