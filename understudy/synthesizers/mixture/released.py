@@ -105,13 +105,11 @@ class Released:
     @cached_property
     def _by_code(self) -> dict[str, np.ndarray]:
         """By column, the probability of every fine cell given its coarse code and the class, (classes, cells)."""
+        by_class = {name: np.einsum("ck,ckd->cd", self.weights, table) for name, table in self.coarse.items()}
         return {
-            name: inside(self.cells[name], groups, self.fine[name], self._by_class(self.coarse[name]))
+            name: inside(self.cells[name], groups, self.fine[name], by_class[name])
             for name, groups in self.groups.items()
         }
-
-    def _by_class(self, table: np.ndarray) -> np.ndarray:
-        return np.einsum("ck,ckd->cd", self.weights, table, dtype=np.float64)
 
     @cached_property
     def columns(self) -> dict[str, np.ndarray]:
