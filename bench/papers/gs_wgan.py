@@ -208,6 +208,7 @@ def main() -> None:
         "source": source(),
     }
     real = real_figures()
+    options.results.mkdir(parents=True, exist_ok=True)
     stem = options.results / f"{facts['date']}-gs-wgan"
     stem.with_suffix(".json").write_text(json.dumps({**facts, "real": real, "cells": cells}, indent=1) + "\n")
     stem.with_suffix(".md").write_text(markdown(cells, real, facts))
