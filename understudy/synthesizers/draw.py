@@ -23,13 +23,7 @@ def systematic_by_group(groups: np.ndarray, table: np.ndarray, rng: np.random.Ge
     >>> sorted(drawn.tolist())
     [0, 0, 1, 1]
     """
-    n = len(groups)
-    sizes = np.bincount(groups, minlength=len(table))
-    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-    shuffled = np.argsort(groups + 0.999999 * rng.random(n))  # an order within each group
-    position = np.empty(n)
-    position[shuffled] = np.arange(n)
-    uniform = (position - starts[groups] + rng.random(len(table))[groups]) / sizes[groups]
+    uniform = _spaced_by_group(groups, len(table), rng)
     cumulated = np.cumsum(table, axis=1, dtype=np.float64)
     totals = cumulated[:, -1:]
     cumulated /= np.where(totals > 0, totals, 1.0)  # a row of zeros is fine as long as no group asks for it
@@ -58,13 +52,7 @@ def evenly_by_group(
     >>> np.bincount(evenly_by_group(zero, zero, table, zero, zero + 3, rng)).tolist()
     [0, 4, 4]
     """
-    n = len(groups)
-    shuffled = np.argsort(groups + 0.999999 * rng.random(n))
-    sizes = np.bincount(groups)
-    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-    uniform = np.empty(n)
-    uniform[shuffled] = np.arange(n) - starts[groups[shuffled]]
-    uniform = (uniform + rng.random(len(sizes))[groups]) / sizes[groups]
+    uniform = _spaced_by_group(groups, len(np.bincount(groups)), rng)
     cumulated = np.cumsum(table, axis=1, dtype=np.float64)
     cumulated = np.concatenate([np.zeros((len(table), 1)), cumulated], axis=1)
     below, above = cumulated[rows, first], cumulated[rows, end]
@@ -74,6 +62,17 @@ def evenly_by_group(
     for _ in range(int((end - first).max(initial=1)) - 1):
         found += (found < last) & (cumulated[rows, found + 1] <= wanted)
     return found
+
+
+def _spaced_by_group(groups: np.ndarray, number: int, rng: np.random.Generator) -> np.ndarray:
+    """Uniform numbers, evenly spaced within each of `number` groups and in random order there."""
+    n = len(groups)
+    sizes = np.bincount(groups, minlength=number)
+    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    shuffled = np.argsort(groups + 0.999999 * rng.random(n))  # an order within each group
+    position = np.empty(n)
+    position[shuffled] = np.arange(n)
+    return (position - starts[groups] + rng.random(number)[groups]) / sizes[groups]
 
 
 def _last_positive(weights: np.ndarray) -> int:
