@@ -1,6 +1,7 @@
 """The fit sees released tables alone: their layout, and what the mixture makes of them."""
 
 from dataclasses import replace
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -12,6 +13,7 @@ from understudy.progress import silent
 from understudy.schema import Boolean, Categorical, Integer, Schema
 from understudy.synthesizers.mixture import fit as fit_module
 from understudy.synthesizers.mixture.fit import TOO_FAR, Fitted, Targets, fit_mixture
+from understudy.synthesizers.mixture.forms import Form, Params
 from understudy.synthesizers.mixture.pairs import Coarse, Interactions, deviations, interactions
 from understudy.synthesizers.mixture.targets import make_targets
 from understudy.synthesizers.one_way import OneWay, fine_cells
@@ -254,26 +256,24 @@ def test_a_fit_that_fails_fails_all(targets: Targets):
         fit_mixture(targets, components=8, fits=4, steps=25, seed=0, progress=watch, note="")
 
 
-@pytest.mark.parametrize("noisy", [True, False])
-def test_codes_that_are_added_change_nothing(targets: Targets, monkeypatch, noisy: bool):
+@pytest.mark.parametrize("options", [{}, {"noisy": False}, {"points": 1}], ids=str)
+def test_codes_that_are_added_change_nothing(targets: Targets, monkeypatch, options: dict):
     """They make tables of about a size one size for the compiler: from the same start the same steps are taken."""
-    start = fit_module._start
+    start = fit_module.start
 
-    def same_start(given: Targets, each: int, seed: int, *, shared: bool):
-        begun = start(replace(given, ones=given.ones[:9]), each, seed, shared=shared)
-        grow = len(given.ones) - 9
+    def same_start(form: Form, shares: np.ndarray, *rest: Any) -> Params:
+        begun = start(form, shares[:9], *rest)
+        grow = len(shares) - 9
         return {
-            name: array if name == "weights" else jnp.pad(array, ((0, 0), (0, 0), (0, grow)))
-            for name, array in begun.items()
+            part: array if part in ("weights", "places") else jnp.pad(array, [(0, 0)] * (array.ndim - 1) + [(0, grow)])
+            for part, array in begun.items()
         }
 
-    monkeypatch.setattr(fit_module, "_start", same_start)
+    monkeypatch.setattr(fit_module, "start", same_start)
     found = []
     for codes in (10, 32, 100):
         monkeypatch.setattr(fit_module, "CODES_PER_CLASS", codes)
-        found.append(
-            fit_mixture(targets, components=8, fits=1, steps=50, seed=0, progress=silent, note="", noisy=noisy)
-        )
+        found.append(fit_mixture(targets, components=8, fits=1, steps=50, seed=0, progress=silent, note="", **options))
     for other in found[1:]:
         np.testing.assert_allclose(other.probabilities, found[0].probabilities, atol=1e-3)
         np.testing.assert_allclose(other.weights, found[0].weights, atol=1e-3)

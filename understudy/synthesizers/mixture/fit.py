@@ -19,21 +19,18 @@ import optax
 from understudy.errors import OptionError
 from understudy.progress import Progress
 from understudy.synthesizers.mixture.descent import shared_scale
+from understudy.synthesizers.mixture.forms import Form, Params, gradients, logits, rates, start
 from understudy.synthesizers.mixture.plan import LESS_FITS, MORE_COMPONENTS, MOST_AT_ONCE
 
 STEPS_PER_CHUNK = 25
 LEARNING_RATE = 0.1
 # Half a squared standardised residual averages 0.5 under the truth. Below that noise is fitted; a little of it averages
 # out between fits, and is the price for what few cells show.
-NOISE_LEVEL = 0.44
+NOISE_LEVEL = 0.46
 STALL_STEPS, STALLED = 100, 0.99  # a fit that gains less than a hundredth in so many steps has nothing left to learn
 # A fit that ends above this is further from the tables than the truth is: it has too few components for what depends on
 # what, and all fits get MORE_COMPONENTS times as many.
 TOO_FAR = 0.51
-START_SPREAD = 1.0  # standard deviation of the first logits around the one-way tables
-# Steps of a class's own logits, where those that all classes or all components share take steps of 1: columns mostly go
-# together in one class as in another, and what is taken for a difference is mostly noise.
-OWN_RATE = 0.1
 # How many codes there are follows from released counts, and changes from fit to fit: rounded up, so that one compiled
 # loop serves all fits of about a size.
 CODES_PER_CLASS = 32
@@ -91,11 +88,13 @@ def fit_mixture(
     note: str,
     noisy: bool = True,
     more: bool = False,
+    points: int = 0,
 ) -> Fitted:
     """Several fits from different starts, their components side by side: a mixture of mixtures is a mixture.
 
     noisy: steps in proportion to gradients, which learn what stands out of noise first.
     more: take more components where the first fit shows that they are too few.
+    points: how many of the fits have components that are points of a space of few dimensions.
 
     What the fits agree on comes from the tables; where they differ, noise and luck were fitted, and that averages out.
     """
@@ -106,7 +105,7 @@ def fit_mixture(
         return _fit(
             padded,
             tables,
-            noisy=noisy,
+            form=_form(number, fits, points, noisy),
             components=components,
             steps=steps,
             seed=seed + number,
@@ -118,7 +117,7 @@ def fit_mixture(
     # first compiles the loop for all.
     found = [fit(0, components, lambda done: progress("fitting", done / fits, note))]
     if more and noisy and found[0].error > TOO_FAR and fits >= MORE_COMPONENTS:
-        tried, fits = 1 / fits, round(LESS_FITS * fits)
+        tried, fits, points = 1 / fits, round(LESS_FITS * fits), round(LESS_FITS * points)
         components *= MORE_COMPONENTS
         found = [fit(0, components, lambda done: progress("fitting", max(tried, done / fits), note))]
     with ThreadPoolExecutor(min(fits, os.cpu_count() or 1, MOST_AT_ONCE)) as pool:
@@ -134,6 +133,13 @@ def fit_mixture(
     probabilities = np.concatenate([fitted.probabilities for fitted in found], axis=1)[..., : len(targets.ones)]
     errors = [fitted.error for fitted in found]
     return Fitted(weights, probabilities, sum(fitted.steps for fitted in found), sum(errors) / len(errors))
+
+
+def _form(number: int, fits: int, points: int, noisy: bool) -> Form:
+    """The last `points` of all fits have points; without noise, classes have nothing to gain from each other."""
+    if not noisy:
+        return Form.ALONE
+    return Form.POINTS if number >= fits - points else Form.CODES
 
 
 def _padded(targets: Targets) -> Targets:
@@ -161,7 +167,7 @@ def _padded(targets: Targets) -> Targets:
 
 class _Tables(NamedTuple):
     """What all fits read, once in memory: which codes belong together (D, columns), ties, and the arguments of `_loss`
-    after these. `pace`: what logits' steps are multiplied with."""
+    after these. `pace`: what steps of codes are multiplied with."""
 
     columns: jax.Array
     ties: jax.Array | None
@@ -188,7 +194,7 @@ def _fit(
     targets: Targets,
     tables: _Tables,
     *,
-    noisy: bool,
+    form: Form,
     components: int,
     steps: int,
     seed: int,
@@ -199,14 +205,18 @@ def _fit(
     each = max(-(-components // classes), 2)
     measured = max(targets.freedom, 1.0)
     enough = np.float32(NOISE_LEVEL * measured)
-    params = _start(targets, each, seed, shared=noisy)
-    optimiser = _Optimiser(noisy, steps)
+    params = start(form, targets.ones / targets.total, targets.class_shares, each, seed)
+    lengths = {
+        part: jnp.float32(rate) * (1.0 if part in ("weights", "places") else tables.pace)
+        for part, rate in rates(form, classes=classes).items()
+    }
+    optimiser = _Optimiser(form is not Form.ALONE, steps)
     state = optimiser.transformation.init(params)
     done, before, least = 0, np.inf, np.inf
     progress(0.0)
     while done < steps:
         length = min(STEPS_PER_CHUNK, steps - done)
-        params, state, loss = _chunk(params, state, *tables, enough, optimiser=optimiser, length=length)
+        params, state, loss = _chunk(params, state, *tables[:3], lengths, enough, optimiser=optimiser, length=length)
         done += length
         error = float(loss) / measured
         if not np.isfinite(error):
@@ -223,32 +233,8 @@ def _fit(
     log_weights = np.asarray(params["weights"], dtype=np.float64)
     weights = np.exp(log_weights - log_weights.max())
     weights /= weights.sum()
-    probabilities = np.asarray(_probabilities(_logits(params), tables.columns))
+    probabilities = np.asarray(_probabilities(logits(params), tables.columns))
     return Fitted(weights, probabilities, done, error)
-
-
-def _start(targets: Targets, each: int, seed: int, *, shared: bool) -> dict[str, jax.Array]:
-    """Every component near the one-way tables, spread at random; classes in their released shares.
-
-    shared: logits are sums of `common` ones, which all classes have, of a class's `shift`, which all its components
-    have, and of `own` ones.
-    """
-    classes, width = len(targets.class_shares), len(targets.ones)
-    shared = shared and classes > 1
-    shares = np.maximum(targets.ones / targets.total, 1e-4)
-    spread = jax.random.normal(jax.random.key(seed), (1 if shared else classes, each, width))
-    around = jnp.log(jnp.asarray(shares, dtype=jnp.float32)) + START_SPREAD * spread
-    weights = np.log(np.maximum(targets.class_shares, 1e-4) / each)
-    params = {"weights": jnp.asarray(np.repeat(weights[:, None], each, axis=1), dtype=jnp.float32)}
-    if not shared:
-        return params | {"own": around}
-    zeros = {"shift": jnp.zeros((classes, 1, width)), "own": jnp.zeros((classes, each, width))}
-    return params | {"common": around} | zeros
-
-
-def _logits(params: Any) -> jax.Array:
-    """Those of every component (classes, K, D), from the parts that are there."""
-    return sum(params[part] for part in ("common", "shift", "own") if part in params)
 
 
 @dataclass(frozen=True)
@@ -267,39 +253,34 @@ class _Optimiser:
 
 @partial(jax.jit, static_argnames=("optimiser", "length"), donate_argnums=(0, 1))
 def _chunk(
-    params: Any,
+    params: Params,
     state: Any,
     columns: jax.Array,
     ties: jax.Array | None,
     data: tuple[jax.Array, ...],
-    pace: jax.Array,
+    lengths: Params,
     enough: np.float32,
     *,
     optimiser: _Optimiser,
     length: int,
-) -> tuple[Any, Any, jax.Array]:
-    def step(carry: tuple[Any, Any], _: None) -> tuple[tuple[Any, Any], jax.Array]:
+) -> tuple[Params, Any, jax.Array]:
+    """Some steps of the same compiled loop for components of any form: parts at rest have steps of length 0."""
+
+    def step(carry: tuple[Params, Any], _: None) -> tuple[tuple[Params, Any], jax.Array]:
         params, state = carry
-        weights, logits = params["weights"], _logits(params)
-        loss, (of_weights, of_logits) = jax.value_and_grad(_loss, argnums=(0, 1))(weights, logits, columns, *data)
+        loss, (of_weights, of_logits) = jax.value_and_grad(_loss, argnums=(0, 1))(
+            params["weights"], logits(params), columns, *data
+        )
         if ties is not None:
             of_logits = of_logits @ ties
-        gradient = {"weights": of_weights, "own": of_logits}
-        if "common" in params:
-            gradient["common"] = of_logits.sum(axis=0, keepdims=True)
-            gradient["shift"] = of_logits.sum(axis=1, keepdims=True)
-        updates, state = optimiser.transformation.update(gradient, state, params)
-        for part in ("common", "shift", "own"):
-            if part in params:
-                rate = OWN_RATE if part == "own" and "common" in params else 1.0
-                updates[part] = rate * pace * updates[part]
+        updates, state = optimiser.transformation.update(gradients(params, of_weights, of_logits), state, params)
         # Few tables are met within a few steps: a fit ends at the step that does it, not at the end of a chunk.
         on = loss > enough
-        moved = jax.tree.map(lambda old, change: jnp.where(on, old + change, old), params, updates)
+        moved = {part: jnp.where(on, old + lengths[part] * updates[part], old) for part, old in params.items()}
         return (moved, state), loss
 
     # A column's logits may drift together, which changes nothing but the room that floats have: pull them back.
-    sums = jnp.exp(_logits(params)) @ columns
+    sums = jnp.exp(logits(params)) @ columns
     params = params | {"own": params["own"] - jnp.log(sums) @ columns.T}
     (params, state), losses = jax.lax.scan(step, (params, state), None, length=length)
     return params, state, losses[-1]

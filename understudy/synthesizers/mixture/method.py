@@ -57,6 +57,7 @@ def train(
         noisy=plan.noisy,
         components=plan.components,
         fits=plan.fits,
+        points=plan.points,
         steps=config.steps,
         seed=streams.init,
         progress=progress,

@@ -47,6 +47,9 @@ STEP_PRODUCTS = 4e8  # products of components and squared codes that all fits to
 # Where a first fit shows that components are too few, fits get so many times as many, and a part of the fits makes up
 # for some of the time; not where few fits could be afforded in the first place.
 MORE_COMPONENTS, LESS_FITS = 3, 2 / 3
+# Where all pairs are measured, one in so many fits has components that are points of a space of few dimensions, besides
+# as many others as there would be without them.
+FITS_PER_POINTS = 3
 MOST_AT_ONCE = 4  # fits that run side by side, one a core: each holds tables of its own
 MOST_CELLS = 600_000  # of all two-way tables together: exact noise costs some 20 microseconds a cell
 
@@ -139,6 +142,11 @@ class Plan:
     def noisy(self) -> bool:
         """Whether the fit should keep noise out."""
         return self.rows < VERY_CLEAR * self.pair_noise
+
+    @property
+    def points(self) -> int:
+        """How many of the fits have components that are points: none where noise hides most of what columns share."""
+        return self.fits // FITS_PER_POINTS if self.doubled and self.noisy else 0
 
     @cached_property
     def pair_sensitivity(self) -> float:
@@ -238,7 +246,7 @@ def make_plan(config: Config, schema: Schema, budget: Budget) -> Plan:
         most_codes=most_codes,
         sizes=sizes,
         components=components,
-        fits=config.fits or _fits(components, codes),
+        fits=config.fits or _fits(components, codes, doubled=doubled),
         rows=rows,
     )
 
@@ -327,7 +335,11 @@ def _components(rows: int, noise: float, codes: int) -> int:
     return max(min(clear, int(STEP_PRODUCTS / max(codes, 1) ** 2)), 50)
 
 
-def _fits(components: int, codes: int) -> int:
-    """Many small fits, averaged, come closer than a large one; up to 12, and fewer where each is dear."""
+def _fits(components: int, codes: int, *, doubled: bool) -> int:
+    """Many small fits, averaged, come closer than a large one; up to 12, and fewer where each is dear.
+
+    Half as many again where some have points for components.
+    """
     affordable = int(STEP_PRODUCTS / (components * max(codes, 1) ** 2))
-    return max(min(affordable, 1200 // components, 12), 1)
+    fits = max(min(affordable, 1200 // components, 12), 1)
+    return fits * FITS_PER_POINTS // (FITS_PER_POINTS - 1) if doubled else fits
