@@ -20,13 +20,10 @@ from understudy.errors import OptionError
 from understudy.progress import Progress
 from understudy.synthesizers.mixture.descent import shared_scale
 from understudy.synthesizers.mixture.forms import Form, Params, gradients, logits, rates, start
-from understudy.synthesizers.mixture.plan import LESS_FITS, MORE_COMPONENTS, MOST_AT_ONCE
+from understudy.synthesizers.mixture.plan import CLEAR_END, LESS_FITS, MORE_COMPONENTS, MOST_AT_ONCE
 
 STEPS_PER_CHUNK = 25
 LEARNING_RATE = 0.1
-# Half a squared standardised residual averages 0.5 under the truth. Below that noise is fitted; a little of it averages
-# out between fits, and is the price for what few cells show.
-NOISE_LEVEL = 0.46
 STALL_STEPS, STALLED = 100, 0.99  # a fit that gains less than a hundredth in so many steps has nothing left to learn
 # A fit that ends above this is further from the tables than the truth is: it has too few components for what depends on
 # what, and all fits get MORE_COMPONENTS times as many.
@@ -89,12 +86,14 @@ def fit_mixture(
     noisy: bool = True,
     more: bool = False,
     points: int = 0,
+    end: float = CLEAR_END,
 ) -> Fitted:
     """Several fits from different starts, their components side by side: a mixture of mixtures is a mixture.
 
     noisy: steps in proportion to gradients, which learn what stands out of noise first.
     more: take more components where the first fit shows that they are too few.
     points: how many of the fits have components that are points of a space of few dimensions.
+    end: the error at which a fit ends.
 
     What the fits agree on comes from the tables; where they differ, noise and luck were fitted, and that averages out.
     """
@@ -108,6 +107,7 @@ def fit_mixture(
             form=_form(number, fits, points, noisy),
             components=components,
             steps=steps,
+            end=end,
             seed=seed + number,
             progress=told,
         )
@@ -197,6 +197,7 @@ def _fit(
     form: Form,
     components: int,
     steps: int,
+    end: float,
     seed: int,
     progress: Callable[[float], None],
 ) -> Fitted:
@@ -204,7 +205,7 @@ def _fit(
     classes = len(targets.class_shares)
     each = max(-(-components // classes), 2)
     measured = max(targets.freedom, 1.0)
-    enough = np.float32(NOISE_LEVEL * measured)
+    enough = np.float32(end * measured)
     params = start(form, targets.ones / targets.total, targets.class_shares, each, seed)
     lengths = {
         part: jnp.float32(rate) * (1.0 if part in ("weights", "places") else tables.pace)

@@ -58,6 +58,7 @@ def train(
         components=plan.components,
         fits=plan.fits,
         points=plan.points,
+        end=plan.end,
         steps=config.steps,
         seed=streams.init,
         progress=progress,

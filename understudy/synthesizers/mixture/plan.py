@@ -50,6 +50,12 @@ MORE_COMPONENTS, LESS_FITS = 3, 2 / 3
 # Where all pairs are measured, one in so many fits has components that are points of a space of few dimensions, besides
 # as many others as there would be without them.
 FITS_PER_POINTS = 3
+# The error at which a fit ends: half the mean squared residual over its variance, which is 0.5 under the truth. Below
+# that noise is fitted; a little of it averages out between fits, and is the price for what few cells show. There is
+# less of that to be had where rows are few over the noise of a cell: the first up to NOISY of them, the last from four
+# times as many on.
+NOISY_END, CLEAR_END = 0.46, 0.44
+NOISY = 80
 MOST_AT_ONCE = 4  # fits that run side by side, one a core: each holds tables of its own
 MOST_CELLS = 600_000  # of all two-way tables together: exact noise costs some 20 microseconds a cell
 
@@ -142,6 +148,14 @@ class Plan:
     def noisy(self) -> bool:
         """Whether the fit should keep noise out."""
         return self.rows < VERY_CLEAR * self.pair_noise
+
+    @property
+    def end(self) -> float:
+        """The error at which a fit ends."""
+        if self.pair_noise == 0:
+            return CLEAR_END
+        clear = math.log(self.rows / self.pair_noise / NOISY, 4)
+        return NOISY_END + (CLEAR_END - NOISY_END) * min(max(clear, 0.0), 1.0)
 
     @property
     def points(self) -> int:
