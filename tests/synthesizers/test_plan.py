@@ -194,3 +194,32 @@ def test_wide_tables_of_few_rows_choose_and_always_measure_the_label():
 def test_wrong_settings_are_refused_by_name(given_options: dict):
     with pytest.raises(OptionError, match=next(iter(given_options))):
         Config(**given_options)
+
+
+def eight_columns(rows: int, epsilon: float, **options) -> Plan:
+    schema = Schema(rows=rows, columns={f"c{number}": Integer(low=0, high=30) for number in range(8)})
+    return make_plan(Config(**options), schema, Budget(epsilon, 1e-6))
+
+
+def test_some_fits_have_points_where_all_pairs_are_measured_with_noise():
+    plan = eight_columns(20_000, 1.0)
+    assert plan.doubled
+    assert plan.noisy
+    assert (plan.fits, plan.points) == (18, 6)
+    assert eight_columns(20_000, 1.0, fits=1).points == 0
+    assert eight_columns(20_000, 1.0, fits=6).points == 2
+    few = eight_columns(500, 0.5)
+    assert not few.doubled
+    assert (few.fits, few.points) == (12, 0)
+    clear = eight_columns(10**7, 10.0)
+    assert not clear.noisy
+    assert clear.points == 0
+
+
+def test_fits_end_earlier_where_rows_are_few_over_the_noise():
+    plans = [eight_columns(rows, 1.0) for rows in (500, 6_000, 8_000, 200_000)]
+    ends = [plan.end for plan in plans]
+    assert ends == sorted(ends, reverse=True)
+    assert ends[0] == limits.NOISY_END
+    assert limits.CLEAR_END < ends[2] < limits.NOISY_END
+    assert ends[-1] == eight_columns(10**6, math.inf).end == limits.CLEAR_END

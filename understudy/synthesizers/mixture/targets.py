@@ -6,8 +6,9 @@ import numpy as np
 
 from understudy.schema import Schema
 from understudy.synthesizers.mixture.fit import Targets
-from understudy.synthesizers.mixture.pairs import Coarse, Interactions, Pair
+from understudy.synthesizers.mixture.pairs import Coarse, Interactions, Pair, interactions
 from understudy.synthesizers.mixture.ties import ties_of
+from understudy.synthesizers.mixture.weak import part_kept, shares_by_class
 from understudy.synthesizers.one_way import OneWay
 from understudy.table.rules import impossible
 
@@ -25,6 +26,8 @@ def make_targets(
     clear: where there is hardly any noise, interactions and columns are put together to counts again. They say the
     same, and a fit that has only its own steps to limit it gets closer by them.
 
+    Otherwise tables that are noise for the most part are drawn towards independent columns (`weak`).
+
     Cells that the schema's rules leave empty are known to be 0, with no noise at all, in pairs that were not measured
     too: the mixture puts nothing there, so that few rows are drawn that break a rule.
     """
@@ -40,16 +43,25 @@ def make_targets(
         class_weights = 1 / _one_way_variance(one_way, coarse.label, np.arange(len(class_shares)))
     classes, freedom = coarse.label_classes, 0
     tables, weights = np.zeros((2, classes, width, width), dtype=np.float32)
+    class_rows = one_way.total * class_shares
+    columns = {
+        name: _centred(found.margins[name] if coarse.label else ones[name][None], axis=1) for name in found.margins
+    }
+    shares = {name: shares_by_class(column, ones[name], class_rows) for name, column in columns.items()}
     for (first, second), table, deviation in zip(pairs, found.pairs, found.pair_noise, strict=True):
         a, b = place[first], place[second]
         table = _centred(_centred(table, axis=1), axis=2)
-        columns = [found.margins[name] if coarse.label else ones[name][None] for name in (first, second)]
-        held = table + _spread(*(_centred(column, axis=1) for column in columns), one_way.total * class_shares)
-        tables[:, a, b] = table = held if clear else table
-        tables[:, b, a] = table.transpose(0, 2, 1)
-        weights[:, a, b] = weight = _weight(deviation, held)
-        weights[:, b, a] = weight.transpose(0, 2, 1)
-        freedom += classes * (table.shape[1] - 1) * (table.shape[2] - 1)
+        held = table + _spread(columns[first], columns[second], class_rows)
+        weight, kept = _weight(deviation, held), 1.0
+        if clear:
+            table = held
+        else:
+            alone = interactions(class_rows[:, None, None] * shares[first][:, :, None] * shares[second][:, None, :])
+            kept = part_kept(table - alone, weight)
+            table = alone + kept * (table - alone)
+        tables[:, a, b], weights[:, a, b] = table, weight
+        tables[:, b, a], weights[:, b, a] = table.transpose(0, 2, 1), weight.transpose(0, 2, 1)
+        freedom += kept**2 * classes * (table.shape[1] - 1) * (table.shape[2] - 1)
     margins, margin_weights = np.zeros((2, classes, width), dtype=np.float32)
     for name, table in found.margins.items():
         margins[:, place[name]] = (
