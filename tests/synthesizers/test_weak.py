@@ -6,7 +6,7 @@ import pytest
 from understudy.schema import Integer, Schema
 from understudy.synthesizers.mixture.pairs import Coarse, Interactions, deviations, interactions
 from understudy.synthesizers.mixture.targets import make_targets
-from understudy.synthesizers.mixture.weak import LEAST_PART, part_kept, shares_by_class
+from understudy.synthesizers.mixture.weak import LEAST_PART, part_kept, parts_kept, shares_by_class
 from understudy.synthesizers.one_way import OneWay, fine_cells
 
 RNG = np.random.default_rng(0)
@@ -39,6 +39,15 @@ def test_a_little_in_every_class_is_seen():
     assert part_kept(little, np.ones_like(little)) == 1
     alone = np.concatenate([little[:1], 0.9 * interactions(RNG.normal(size=(3, 12, 10)))])
     assert part_kept(alone, np.ones_like(alone)) == LEAST_PART
+
+
+def test_where_few_tables_are_weak_they_are_not_taken_for_it():
+    noise, strong = (NOISE, np.ones_like(NOISE)), (2 * NOISE, np.ones_like(NOISE))
+    small = tuple(table[:, :3, :3] for table in noise)
+    assert parts_kept([noise, noise, strong]) == [LEAST_PART, LEAST_PART, 1]
+    assert parts_kept([noise, strong, strong]) == [1, 1, 1]
+    assert parts_kept([noise, small, small]) == [LEAST_PART, 1, 1]  # it is numbers that count, not tables
+    assert parts_kept([]) == []
 
 
 @pytest.mark.parametrize("shape", [(1, 2, 2), (2, 3, 3), (1, 1, 5)])

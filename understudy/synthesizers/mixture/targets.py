@@ -8,7 +8,7 @@ from understudy.schema import Schema
 from understudy.synthesizers.mixture.fit import Targets
 from understudy.synthesizers.mixture.pairs import Coarse, Interactions, Pair, interactions
 from understudy.synthesizers.mixture.ties import ties_of
-from understudy.synthesizers.mixture.weak import part_kept, shares_by_class
+from understudy.synthesizers.mixture.weak import freedom, parts_kept, shares_by_class
 from understudy.synthesizers.one_way import OneWay
 from understudy.table.rules import impossible
 
@@ -41,34 +41,22 @@ def make_targets(
     if coarse.label is not None:
         class_shares = one_way.counts[coarse.label] / one_way.total
         class_weights = 1 / _one_way_variance(one_way, coarse.label, np.arange(len(class_shares)))
-    classes, freedom = coarse.label_classes, 0
+    classes, free = coarse.label_classes, 0.0
     tables, weights = np.zeros((2, classes, width, width), dtype=np.float32)
     class_rows = one_way.total * class_shares
-    columns = {
-        name: _centred(found.margins[name] if coarse.label else ones[name][None], axis=1) for name in found.margins
-    }
-    shares = {name: shares_by_class(column, ones[name], class_rows) for name, column in columns.items()}
-    for (first, second), table, deviation in zip(pairs, found.pairs, found.pair_noise, strict=True):
+    measured = _pair_tables(pairs, found, ones, class_rows, by_class=coarse.label is not None, clear=clear)
+    for (first, second), (table, weight, part) in zip(pairs, measured, strict=True):
         a, b = place[first], place[second]
-        table = _centred(_centred(table, axis=1), axis=2)
-        held = table + _spread(columns[first], columns[second], class_rows)
-        weight, kept = _weight(deviation, held), 1.0
-        if clear:
-            table = held
-        else:
-            alone = interactions(class_rows[:, None, None] * shares[first][:, :, None] * shares[second][:, None, :])
-            kept = part_kept(table - alone, weight)
-            table = alone + kept * (table - alone)
         tables[:, a, b], weights[:, a, b] = table, weight
         tables[:, b, a], weights[:, b, a] = table.transpose(0, 2, 1), weight.transpose(0, 2, 1)
-        freedom += kept**2 * classes * (table.shape[1] - 1) * (table.shape[2] - 1)
+        free += part**2 * freedom(table)
     margins, margin_weights = np.zeros((2, classes, width), dtype=np.float32)
     for name, table in found.margins.items():
         margins[:, place[name]] = (
             _centred(table, axis=1) + clear * one_way.total * class_shares[:, None] / table.shape[1]
         )
         margin_weights[:, place[name]] = _weight(found.margin_noise, np.outer(class_shares, ones[name]))
-        freedom += classes * (table.shape[1] - 1)
+        free += classes * (table.shape[1] - 1)
     empty = np.zeros((width, width), dtype=np.float32)
     for first, second in combinations(names, 2) if schema.rules else ():
         a, b = place[first], place[second]
@@ -86,7 +74,7 @@ def make_targets(
         even=np.repeat((1 - clear) / np.array(sizes), sizes),
         empty_weights=empty if empty.any() else None,
         ties=ties if any(one_way.cells[name].ordered for name in names) else None,
-        freedom=freedom,
+        freedom=free,
         ones=np.concatenate(list(ones.values())),
         one_weights=1 / np.concatenate(variances),
         class_shares=class_shares,
@@ -94,6 +82,33 @@ def make_targets(
         sizes=sizes,
         total=one_way.total,
     )
+
+
+def _pair_tables(
+    pairs: list[Pair],
+    found: Interactions,
+    ones: dict[str, np.ndarray],
+    class_rows: np.ndarray,
+    *,
+    by_class: bool,
+    clear: bool,
+) -> list[tuple[np.ndarray, np.ndarray, float]]:
+    """Of every pair: its table for the fit, the inverses of its variances, and how much of its deviations was kept."""
+    columns = {name: _centred(found.margins[name] if by_class else ones[name][None], axis=1) for name in found.margins}
+    tables = [_centred(_centred(table, axis=1), axis=2) for table in found.pairs]
+    counts = [
+        table + _spread(columns[first], columns[second], class_rows)
+        for (first, second), table in zip(pairs, tables, strict=True)
+    ]
+    inverse = [_weight(noise, count) for noise, count in zip(found.pair_noise, counts, strict=True)]
+    if clear:
+        return list(zip(counts, inverse, [1.0] * len(pairs), strict=True))
+    shares = {name: shares_by_class(column, ones[name], class_rows) for name, column in columns.items()}
+    alone = [_independent(class_rows, shares[first], shares[second]) for first, second in pairs]
+    beyond = [table - expected for table, expected in zip(tables, alone, strict=True)]
+    kept = parts_kept(list(zip(beyond, inverse, strict=True)))
+    drawn = [expected + part * table for expected, part, table in zip(alone, kept, beyond, strict=True)]
+    return list(zip(drawn, inverse, kept, strict=True))
 
 
 def _centred(table: np.ndarray, axis: int) -> np.ndarray:
@@ -105,6 +120,11 @@ def _spread(first: np.ndarray, second: np.ndarray, rows: np.ndarray) -> np.ndarr
     """What two columns (deviations by class) and each class's rows say of a table: with interactions, its counts."""
     a, b = first.shape[1], second.shape[1]
     return first[:, :, None] / b + second[:, None, :] / a + rows[:, None, None] / (a * b)
+
+
+def _independent(rows: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """The interactions of two columns that have these shares in each class and are independent there."""
+    return interactions(rows[:, None, None] * first[:, :, None] * second[:, None, :])
 
 
 def _weight(noise: float, counts: np.ndarray) -> np.ndarray:
