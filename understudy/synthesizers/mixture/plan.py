@@ -151,8 +151,8 @@ class Plan:
 
     @property
     def end(self) -> float:
-        """The error at which a fit ends; ending early costs rare classes unless there are fits with points beside."""
-        if not self.points:
+        """The error at which a fit ends."""
+        if self.pair_noise == 0:
             return CLEAR_END
         clear = math.log(self.rows / self.pair_noise / NOISY, 4)
         return NOISY_END + (CLEAR_END - NOISY_END) * min(max(clear, 0.0), 1.0)
