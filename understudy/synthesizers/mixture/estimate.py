@@ -30,8 +30,9 @@ NOISE_DRAWS_PER_SECOND = 5e4
 FIT_OPERATIONS_PER_SECOND = 5e10
 START_BYTES = 500 << 20
 # Arrays as large as all two-way tables (for all fits: counts and weights; for each that runs: model, residual, two
-# gradients), and as the mixture (its parameters, Adam's two moments, a gradient, scaled probabilities, an exponential).
-SHARED_TABLES, FIT_TABLES, MIXTURE_COPIES = 2, 4, 6
+# gradients), and as the mixture (two parts of its logits, each with Adam's two moments and a gradient; scaled
+# probabilities, an exponential).
+SHARED_TABLES, FIT_TABLES, MIXTURE_COPIES = 2, 4, 10
 LARGEST_EPSILON, SMALLEST_EPSILON = 1e4, 1e-3
 CHOSEN: tuple[str, ...] = ()  # stands for a pair that is not known yet
 

@@ -42,7 +42,7 @@ class Targets:
     `ones` (D,) are counts, and so are `class_shares` (classes,) times `total`. `empty_weights` (D, D): how much a row
     costs in a pair of codes that rules forbid, or None.
     `ties` (D, D): how far codes of a column move together in a step, or None where each moves alone.
-    `freedom`: independent numbers in pairs and margins.
+    `freedom`: independent numbers in pairs and margins; of tables that were drawn in, what is left of their squares.
     """
 
     pairs: np.ndarray
@@ -217,7 +217,11 @@ def _fit(
     progress(0.0)
     while done < steps:
         length = min(STEPS_PER_CHUNK, steps - done)
-        params, state, loss = _chunk(params, state, *tables[:3], lengths, enough, optimiser=optimiser, length=length)
+        params, state, loss = _chunk(
+            *(params, state, tables.columns, tables.ties, tables.data, lengths, enough),
+            optimiser=optimiser,
+            length=length,
+        )
         done += length
         error = float(loss) / measured
         if not np.isfinite(error):

@@ -8,7 +8,7 @@ from understudy.schema import Schema
 from understudy.synthesizers.mixture.fit import Targets
 from understudy.synthesizers.mixture.pairs import Coarse, Interactions, Pair, interactions
 from understudy.synthesizers.mixture.ties import ties_of
-from understudy.synthesizers.mixture.weak import freedom, parts_kept, shares_by_class
+from understudy.synthesizers.mixture.weak import free_numbers, parts_kept, shares_by_class
 from understudy.synthesizers.one_way import OneWay
 from understudy.table.rules import impossible
 
@@ -49,7 +49,7 @@ def make_targets(
         a, b = place[first], place[second]
         tables[:, a, b], weights[:, a, b] = table, weight
         tables[:, b, a], weights[:, b, a] = table.transpose(0, 2, 1), weight.transpose(0, 2, 1)
-        free += part**2 * freedom(table)
+        free += part**2 * free_numbers(table)
     margins, margin_weights = np.zeros((2, classes, width), dtype=np.float32)
     for name, table in found.margins.items():
         margins[:, place[name]] = (

@@ -21,12 +21,12 @@ CELL_DOUBT = 0.5  # above the largest of so many cells by noise alone, in its st
 def parts_kept(tables: Sequence[tuple[np.ndarray, np.ndarray]]) -> list[float]:
     """How much of the deviations of each table to keep; all of them, where few tables are weak."""
     kept = [part_kept(deviations, weights) for deviations, weights in tables]
-    free = [freedom(deviations) for deviations, _ in tables]
+    free = [free_numbers(deviations) for deviations, _ in tables]
     weak = sum(f for f, part in zip(free, kept, strict=True) if part < 1)
     return kept if weak >= MANY * sum(free) else [1.0] * len(kept)
 
 
-def freedom(table: np.ndarray) -> int:
+def free_numbers(table: np.ndarray) -> int:
     """Independent numbers in interactions (classes, A, B)."""
     classes, first, second = table.shape
     return classes * (first - 1) * (second - 1)
@@ -41,7 +41,7 @@ def part_kept(deviations: np.ndarray, weights: np.ndarray) -> float:
     >>> part_kept(noise, np.ones_like(noise)), part_kept(2 * noise, np.ones_like(noise))
     (0.5, 1.0)
     """
-    free = freedom(deviations)
+    free = free_numbers(deviations)
     if free < 1:
         return 1.0
     standard = deviations * np.sqrt(weights)
