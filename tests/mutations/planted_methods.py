@@ -9,9 +9,9 @@ import pytest
 
 from understudy.privacy.randomness import SeededNoise
 from understudy.schema import Schema
+from understudy.synthesizers import columns as columns_module
 from understudy.synthesizers import independent
 from understudy.synthesizers import one_way as one_way_module
-from understudy.synthesizers import zoom as zoom_module
 from understudy.synthesizers.one_way import fine_cells
 from understudy.table.table import Table
 
@@ -30,7 +30,7 @@ def changed(module: ModuleType, old: str, new: str) -> ModuleType:
 def _counting(patch: Patch, new: str) -> None:
     """Another way of counting one-way tables, where `independent` counts them."""
     planted = changed(one_way_module, "np.bincount(c.index(block[name]), minlength=c.count)", new)
-    patch.setattr(zoom_module, "release_one_way", planted.release_one_way)
+    patch.setattr(columns_module, "release_one_way", planted.release_one_way)
 
 
 def codes_for_one_hot(patch: Patch) -> None:
@@ -66,7 +66,7 @@ def _cells_from_rows(patch: Patch, column: str, fact: Any) -> None:
         narrowed = Table(table.schema, {n: inside.get(n, table.codes(n)) for n in table.schema.modelled}, table.rows)
         return real(narrowed, fine_cells(seen), **options)
 
-    patch.setattr(zoom_module, "release_one_way", from_rows)
+    patch.setattr(columns_module, "release_one_way", from_rows)
 
 
 def bounds_from_rows(patch: Patch) -> None:

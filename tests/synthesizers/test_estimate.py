@@ -8,11 +8,11 @@ import pytest
 from understudy.errors import OptionError
 from understudy.privacy import Budget
 from understudy.schema import Boolean, Schema
+from understudy.synthesizers.columns import column_facts, plan_columns
 from understudy.synthesizers.mixture.coarse import coarse_groups
 from understudy.synthesizers.mixture.estimate import coarse_codes, epsilon_for_error, estimate, noise_tvd
 from understudy.synthesizers.mixture.plan import Config, make_plan
 from understudy.synthesizers.one_way import fine_cells, one_way_noise
-from understudy.synthesizers.zoom import plan_zoom, reach_of
 
 SCHEMA = Schema.loads(
     """
@@ -49,9 +49,9 @@ def test_a_distance_is_at_most_one() -> None:
 def test_noise_and_pairs_are_the_plans() -> None:
     plan, found = planned(1.0)
     cells = fine_cells(SCHEMA)
-    zoom = plan_zoom(reach_of(cells), SCHEMA.rows, plan.one_way_multiplier)
-    assert zoom.columns  # a part of the budget goes to common values
-    noise = one_way_noise(cells, zoom.one_way_multiplier)
+    columns = plan_columns(column_facts(SCHEMA), SCHEMA.rows, plan.one_way_multiplier)
+    assert columns.zoom.columns  # a part of the budget goes to common values
+    noise = one_way_noise(cells, columns.zoom.one_way_multiplier)
     assert {table.columns[0]: table.noise for table in found.one_way} == {n: rungs[0] for n, rungs in noise.items()}
     for table in found.two_way:
         # Of a table's noise, the part in its interactions is left.

@@ -17,7 +17,9 @@ from understudy.progress import silent
 from understudy.schema import Schema
 from understudy.synthesizers import independent
 from understudy.synthesizers import one_way as one_way_module
+from understudy.synthesizers import rounding as rounding_module
 from understudy.synthesizers import zoom as zoom_module
+from understudy.synthesizers.columns import column_facts, plan_columns
 from understudy.synthesizers.mixture import fit as fit_module
 from understudy.synthesizers.mixture import method as mixture
 from understudy.synthesizers.mixture import pairs as pairs_module
@@ -107,7 +109,7 @@ def run(module: ModuleType, table: Table, budget: Budget, streams: Streams) -> t
 def watch_steps(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """How large one step of the drawn noise is in counts, measured on what every release added."""
     steps: list[float] = []
-    for module in (one_way_module, zoom_module, pairs_module):
+    for module in (rounding_module, one_way_module, zoom_module, pairs_module):
 
         def watched(values: np.ndarray, *, streams: Any, mechanism: Any = module.gaussian, **rest: Any) -> np.ndarray:
             out = mechanism(values, streams=streams, **rest)
@@ -249,8 +251,9 @@ def test_a_stage_over_budget_is_refused_before_its_noise(case, stage, copy_of, l
     with pytest.raises(BudgetError):
         run(module, case.table, BUDGET, streams)
     before = {"one_way_multiplier": 0, "selection_epsilon": 1, "pair_multiplier": 2 if case.rounds else 1}[stage]
-    cells = zoom_module.fine_cells(case.table.schema)
-    zoom = zoom_module.plan_zoom(zoom_module.reach_of(cells), case.table.schema.rows, plan.one_way_multiplier)
+    columns = plan_columns(column_facts(case.table.schema), case.table.schema.rows, plan.one_way_multiplier)
+    assert not columns.rounding.scales  # `test_rounding` has those
+    zoom = columns.zoom
     looks = bool(before and zoom.columns)  # paid after the one-way tables
     assert len(ledger.events) == before + looks
     drawn = [entry for entry in log if entry[0] == "gaussian"]
@@ -279,6 +282,7 @@ def canned(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(one_way_module, "gaussian", same_counts)
     monkeypatch.setattr(zoom_module, "gaussian", same_counts)
+    monkeypatch.setattr(rounding_module, "gaussian", same_counts)
     monkeypatch.setattr(pairs_module, "gaussian", same_counts)
     monkeypatch.setattr(pairs_module, "select", same_choice)
 

@@ -26,7 +26,7 @@ def even_noise(cells: int, noise: float) -> tuple[float, ...]:
 
 def smoothed(truth: np.ndarray, noise: float, seed: int = 0) -> np.ndarray:
     noises = even_noise(len(truth), noise)
-    return smooth(noisy_rungs(truth, noises, seed), noises, truth.sum(), most_pieces=MOST)
+    return smooth(noisy_rungs(truth, noises, seed), noises, truth.sum(), np.ones(len(truth)), most_pieces=MOST)
 
 
 def farthest(found: np.ndarray, truth: np.ndarray) -> float:
@@ -44,7 +44,7 @@ def farthest(found: np.ndarray, truth: np.ndarray) -> float:
 def test_counts_are_not_negative_and_sum_to_the_total(cells: int, total: float, noise: float, most: int, seed: int):
     truth = np.random.default_rng(seed).integers(0, 30, cells).astype(float)
     noises = even_noise(cells, noise)
-    found = smooth(noisy_rungs(truth, noises, seed), noises, total, most_pieces=most)
+    found = smooth(noisy_rungs(truth, noises, seed), noises, total, np.ones(cells), most_pieces=most)
     assert len(found) == cells
     assert (found >= 0).all()
     assert found.sum() == pytest.approx(total, rel=1e-9, abs=1e-6)
@@ -67,7 +67,7 @@ def test_no_value_is_impossible():
 def test_pieces_hold_every_cell_and_every_count(cells: int):
     truth = np.random.default_rng(0).poisson(np.linspace(0, 40, cells)).astype(float)
     noises = even_noise(cells, 1.0)
-    pieces = cut([climb(truth, width) for width in widths_of(cells)], noises, MOST)
+    pieces = cut([climb(truth, width) for width in widths_of(cells)], noises, np.ones(cells), MOST)
     assert len(pieces.starts) <= MOST
     assert pieces.lengths.sum() == cells
     np.testing.assert_array_equal(pieces.starts, np.cumsum(pieces.lengths) - pieces.lengths)
@@ -79,7 +79,7 @@ def test_pieces_hold_every_cell_and_every_count(cells: int):
 def test_heavy_runs_alone_are_cut_into_cells():
     truth = np.zeros(2048)
     truth[800:832] = 500.0
-    pieces = cut([climb(truth, width) for width in widths_of(2048)], (10.0, 10.0, 10.0), MOST)
+    pieces = cut([climb(truth, width) for width in widths_of(2048)], (10.0, 10.0, 10.0), np.ones(2048), MOST)
     assert pieces.starts[pieces.lengths == 1].tolist() == list(range(800, 832))
 
 
@@ -91,7 +91,8 @@ def test_a_smooth_column_is_closer_than_by_its_counts_alone(cells: int, part: fl
     for seed in range(5):
         noises = even_noise(cells, 30.0)
         rungs = noisy_rungs(truth, noises, seed)
-        ours.append(np.abs(climb(smooth(rungs, noises, truth.sum(), most_pieces=MOST) - truth, cells // 20)).sum())
+        found = smooth(rungs, noises, truth.sum(), np.ones(cells), most_pieces=MOST)
+        ours.append(np.abs(climb(found - truth, cells // 20)).sum())
         plain.append(np.abs(climb(project_to_total(rungs[0], truth.sum()) - truth, cells // 20)).sum())
     assert np.mean(ours) < part * np.mean(plain)
 
@@ -118,8 +119,8 @@ def test_round_values_stand_out_of_a_smooth_column():
     truth[::10] = 400.0
     noises = even_noise(100, 15.0)
     rungs = noisy_rungs(truth, noises, 0)
-    assert np.flatnonzero(spikes(cut(rungs, noises, MOST))).tolist() == list(range(0, 100, 10))
-    found = smooth(rungs, noises, truth.sum(), most_pieces=MOST)
+    assert np.flatnonzero(spikes(cut(rungs, noises, np.ones(100), MOST))).tolist() == list(range(0, 100, 10))
+    found = smooth(rungs, noises, truth.sum(), np.ones(100), most_pieces=MOST)
     assert np.abs(found[::10] - 400).max() < 60
     assert np.abs(np.delete(found, np.arange(0, 100, 10)) - 20).mean() < 8
 

@@ -14,8 +14,9 @@ from understudy.cli.plan import looked_for
 from understudy.privacy import Budget, Gaussian, Ledger, Streams, accountant, noise_multiplier
 from understudy.schema import Categorical, Datetime, Integer, Real, Schema
 from understudy.synthesizers import zoom as zoom_module
+from understudy.synthesizers.columns import column_facts, plan_columns, release_columns
 from understudy.synthesizers.one_way import fine_cells, release_one_way
-from understudy.synthesizers.zoom import plan_zoom, reach_of, release_columns, zoom_in
+from understudy.synthesizers.zoom import plan_zoom, reach_of, zoom_in
 from understudy.table.cells import cells_of, refined, roundest
 from understudy.table.read import read_table
 
@@ -123,7 +124,9 @@ def test_the_charge_is_that_of_one_gaussian_release(table) -> None:
     for epsilon in (0.5, 1.0, 4.0):
         _, ledger = released(table, epsilon=epsilon)
         z = noise_multiplier(ledger.budget)
-        planned = plan_zoom(reach_of(fine_cells(SCHEMA)), ROWS, z)
+        planned = plan_columns(column_facts(SCHEMA), ROWS, z)
+        assert planned.rounding.scales
+        assert planned.zoom.columns
         assert accountant.flatten(ledger.events) == accountant.flatten(planned.events)
         assert sum(1 / event.noise_multiplier**2 for event in planned.events) == pytest.approx(1 / z**2, rel=1e-12)
         assert epsilon * 0.999 <= accountant.epsilon(ledger.events, 1e-6).value <= epsilon * (1 + 1e-9)
@@ -138,8 +141,8 @@ def test_the_charge_is_the_same_whatever_is_found(table) -> None:
 
 
 def test_few_rows_leave_the_whole_budget_to_the_tables() -> None:
-    few = plan_zoom(reach_of(fine_cells(SCHEMA)), 300, 5.0)
-    assert (few.columns, few.events) == ((), [Gaussian(5.0)])
+    few = plan_columns(column_facts(SCHEMA), 60, 5.0)
+    assert (few.rounding.scales, few.zoom.columns, few.events) == ({}, (), [Gaussian(5.0)])
 
 
 def check_sensitivity(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,9 +208,13 @@ def test_a_model_keeps_its_values_when_saved(tmp_path, table) -> None:
 
 
 def test_a_plan_says_what_is_looked_for() -> None:
-    zoom = plan_zoom(reach_of(fine_cells(SCHEMA)), ROWS, 3.0)
-    assert looked_for(SCHEMA, 3.0) == f"those that {zoom.least:,.0f} rows or more share are looked for in 3 columns"
-    assert "not looked for" in looked_for(SCHEMA.model_copy(update={"rows": 300}), 3.0)
+    zoom = plan_columns(column_facts(SCHEMA), ROWS, 3.0).zoom
+    assert looked_for(SCHEMA, 3.0) == (
+        f"those that {zoom.least:,.0f} rows or more share are looked for in 3 columns; round numbers are counted in 1 "
+        "column"
+    )
+    few = SCHEMA.model_copy(update={"rows": 60})
+    assert looked_for(few, 3.0) == "common ones are not looked for inside cells"
 
 
 def test_without_privacy_values_are_found_too(table) -> None:

@@ -161,15 +161,19 @@ def _print_mixture(plan: "Plan", guess: "Estimate", schema: Schema) -> None:
 
 
 def looked_for(schema: Schema, noise_multiplier: float) -> str:
-    """Where values that many rows share will be looked for."""
-    from understudy.synthesizers.one_way import fine_cells
-    from understudy.synthesizers.zoom import plan_zoom, reach_of
+    """Where values that many rows share will be looked for, and round numbers counted."""
+    from understudy.synthesizers.columns import column_facts, plan_columns
 
-    zoom = plan_zoom(reach_of(fine_cells(schema)), schema.rows, noise_multiplier)
-    if not zoom.columns:
-        return "common ones are not looked for inside cells"
-    columns = f"{len(zoom.columns)} column" + "s" * (len(zoom.columns) > 1)
-    return f"those that {zoom.least:,.0f} rows or more share are looked for in {columns}"
+    plan = plan_columns(column_facts(schema), schema.rows, noise_multiplier)
+    zoom, rounded = plan.zoom, len(plan.rounding.scales)
+    found = "common ones are not looked for inside cells"
+    if zoom.columns:
+        found = f"those that {zoom.least:,.0f} rows or more share are looked for in {_columns(len(zoom.columns))}"
+    return found + (f"; round numbers are counted in {_columns(rounded)}" if rounded else "")
+
+
+def _columns(number: int) -> str:
+    return f"{number} column" + "s" * (number > 1)
 
 
 HEADINGS = ("tables", "number", "cells", "noise", "off by", "TVD")

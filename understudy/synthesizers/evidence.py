@@ -30,12 +30,12 @@ class Pieces:
     last: np.ndarray
 
     def place(self, pieces: np.ndarray, cells: Cells, rng: np.random.Generator) -> np.ndarray:
-        """A code for each piece, spread evenly over it."""
+        """A code for each piece, spread over it as over its cell."""
         first, last = self.first[pieces], self.last[pieces]
         if cells.size is None:
             spread = first + rng.random(len(pieces)) * (last - first)
             return np.where(np.isnan(first), np.nan, np.clip(spread, first, last)).astype(cells.dtype)
-        return rng.integers(first, last, endpoint=True, dtype=np.uint64).astype(cells.dtype)
+        return cells.spread(first, last + np.uint64(1), rng).astype(cells.dtype)
 
 
 def conditions(schema: Schema, cells: Mapping[str, Cells], where: Mapping[str, Any] | None) -> dict[str, Pieces]:
@@ -191,6 +191,6 @@ def _overlaps(cells: Cells, first: Any, last: Any) -> list[tuple[int, float, Any
             share = (b - a) / (end - start)
         else:
             b = min(last, end - 1)
-            share = (b - a + 1) / (end - start)
+            share = cells.share(a, b + 1, start, end)
         rows.append((cell, share, a, b))
     return rows

@@ -11,10 +11,10 @@ from understudy.errors import OptionError
 from understudy.privacy import Budget, Ledger, Streams, noise_multiplier
 from understudy.progress import Progress
 from understudy.schema import Schema
+from understudy.synthesizers.columns import check_columns, found_cuts, found_grains, release_columns, released_cells
 from understudy.synthesizers.draw import systematic
 from understudy.synthesizers.evidence import Pieces, conditions
 from understudy.synthesizers.one_way import check_tables
-from understudy.synthesizers.zoom import check_columns, cut_cells, found_cuts, release_columns
 from understudy.table.cells import Cells
 from understudy.table.table import Table
 
@@ -40,23 +40,30 @@ def train(
     progress("counting columns", 0.0)
     one_way = release_columns(table, schema, noise_multiplier=noise_multiplier(budget), streams=streams, ledger=ledger)
     progress("counting columns", 1.0)
-    return Released(schema, one_way.counts, round(one_way.total), found_cuts(schema, one_way)), ledger
+    cuts, grains = found_cuts(schema, one_way), found_grains(one_way)
+    return Released(schema, one_way.counts, round(one_way.total), cuts, grains), ledger
 
 
 @dataclass(frozen=True, eq=False)
 class Released:
-    """The consistent fine tables, where common values cut their public cells, and the rows that they sum to."""
+    """The consistent fine tables, the rows that they sum to, where common values cut their public cells, and how often
+    round numbers come.
+    """
 
     schema: Schema
     fine: dict[str, np.ndarray]
     rows: int
     cuts: dict[str, np.ndarray] = field(default_factory=dict)
+    grains: dict[str, np.ndarray] = field(default_factory=dict)
 
     def arrays(self) -> dict[str, np.ndarray]:
         arrays = {f"fine.{number}": counts for number, counts in enumerate(self.fine.values())}
-        return arrays | {
-            f"cuts.{number}": self.cuts[name] for number, name in enumerate(self.fine) if name in self.cuts
-        }
+        for number, name in enumerate(self.fine):
+            if name in self.cuts:
+                arrays[f"cuts.{number}"] = self.cuts[name]
+            if name in self.grains:
+                arrays[f"grain.{number}"] = self.grains[name]
+        return arrays
 
     def facts(self) -> dict[str, Any]:
         return {"rows": self.rows}
@@ -65,13 +72,14 @@ class Released:
     def from_parts(cls, schema: Schema, arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> "Released":
         fine = {name: arrays[f"fine.{number}"] for number, name in enumerate(schema.modelled)}
         cuts = {n: arrays[f"cuts.{i}"] for i, n in enumerate(schema.modelled) if f"cuts.{i}" in arrays}
-        released = cls(schema, fine, int(facts["rows"]), cuts)
+        grains = {n: arrays[f"grain.{i}"] for i, n in enumerate(schema.modelled) if f"grain.{i}" in arrays}
+        released = cls(schema, fine, int(facts["rows"]), cuts, grains)
         check_tables(released.cells, fine)
         return released
 
     @cached_property
     def cells(self) -> dict[str, Cells]:
-        return cut_cells(self.schema, self.cuts)
+        return released_cells(self.schema, self.cuts, self.grains)
 
     def sample(self, n: int, rng: np.random.Generator, where: Mapping[str, Any] | None = None) -> dict[str, np.ndarray]:
         given = conditions(self.schema, self.cells, where)
@@ -88,6 +96,7 @@ class Released:
         """Natural logarithm of each row's probability (density, for reals without a resolution)."""
         with np.errstate(divide="ignore"):
             return sum(
-                np.log(counts / counts.sum() / self.cells[name].widths)[self.cells[name].index(codes[name])]
+                np.log(counts / counts.sum())[cell] + self.cells[name].log_shares(codes[name], cell)
                 for name, counts in self.fine.items()
+                for cell in [self.cells[name].index(codes[name])]
             )

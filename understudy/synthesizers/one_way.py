@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from understudy.privacy.mechanisms import check_counts
 from understudy.schema import Schema
 from understudy.synthesizers.denoise import project_to_total
 from understudy.synthesizers.ladder import climb, run_variance, share_out, widths_of
+from understudy.synthesizers.rounding import RoundCounts, grain_of
 from understudy.synthesizers.smooth import FEWEST_CELLS as FEWEST_SMOOTHED
 from understudy.synthesizers.smooth import smooth
 from understudy.table.cells import MOST_CELLS, Cells, cells_of
@@ -102,7 +103,13 @@ def check_one_way(schema: Schema, *, noise_multiplier: float) -> None:
 
 
 def release_one_way(
-    table: Table, cells: dict[str, Cells], *, noise_multiplier: float, streams: Streams, ledger: Ledger
+    table: Table,
+    cells: dict[str, Cells],
+    *,
+    noise_multiplier: float,
+    streams: Streams,
+    ledger: Ledger,
+    rounded: Mapping[str, RoundCounts] | None = None,
 ) -> OneWay:
     """Counts every column's cells, long ordered columns on wider rungs too, and releases all tables at once.
 
@@ -110,6 +117,8 @@ def release_one_way(
     on the wider rungs of a column where it is missing), so adding or removing it moves the stacked counts by at most
     sqrt(sum of w^2) in L2; one Gaussian event with `noise_multiplier` is charged. Everything after the noise (dividing
     by w, smoothing, the total, consistency) sees released numbers alone.
+
+    rounded: counts of round numbers that were released before, by column that has them; its values follow them.
     """
     exact = {name: np.zeros(c.count, dtype=np.int64) for name, c in cells.items()}
     for block in table.blocks(ROWS_PER_BLOCK):
@@ -134,7 +143,10 @@ def release_one_way(
     noisy: dict[str, list[np.ndarray]] = {name: [] for name in cells}
     for (name, _, weight), part in zip(tables, parts, strict=True):
         noisy[name].append(part / weight)
-    return consistent(cells, noisy, noise=one_way_noise(cells, noise_multiplier))
+    noise = one_way_noise(cells, noise_multiplier)
+    for name, found in (rounded or {}).items():
+        cells = {**cells, name: _grained(cells[name], noisy[name], noise[name], found)}
+    return consistent(cells, noisy, noise=noise)
 
 
 def _rung(counts: np.ndarray, cells: Cells, width: int) -> np.ndarray:
@@ -152,6 +164,10 @@ def consistent(
     most_pieces = min(max(MOST_PIECES_IN_ALL // len(cells), FEWEST_PIECES), MOST_PIECES)
     counts = {name: _smoothed(c, noisy[name], noise[name], total, most_pieces) for name, c in cells.items()}
     return OneWay(cells, counts, total, noise)
+
+
+def _grained(cells: Cells, rungs: list[np.ndarray], noise: tuple[float, ...], found: RoundCounts) -> Cells:
+    return replace(cells, grain=grain_of(found, cells, [rungs[0][: cells.values], *rungs[1:]], noise))
 
 
 def _total(cells: Cells, rungs: list[np.ndarray], noise: tuple[float, ...]) -> tuple[float, float]:
@@ -175,4 +191,4 @@ def _smoothed(
     variances = np.append(len(ladder[-1]) * noise[-1] ** 2, np.full(len(missing), noise[0] ** 2))
     parts += (total - parts.sum()) * variances / variances.sum()
     parts = project_to_total(parts, total)
-    return np.append(smooth(ladder, noise, parts[0], most_pieces=most_pieces), parts[1:])
+    return np.append(smooth(ladder, noise, parts[0], cells.sizes, most_pieces=most_pieces), parts[1:])

@@ -1,9 +1,10 @@
 """Counts of an ordered column from noisy ones on a ladder of widths: as smooth as the noise hides, spikes as they are.
 
-The column is cut into pieces, single cells where many rows are. Rows a cell are exp(level); levels of neighbouring
-pieces differ as in a random walk, whose freedom the counts themselves tell (the evidence, by Laplace's approximation).
-The most probable levels then follow the counts where these are clear, and lead through noise in between; long empty
-tails run out instead of keeping whatever noise is above zero. Sees released counts alone, and costs no privacy.
+The column is cut into pieces, single cells where many rows are. Rows of a cell are its size times exp(level); levels of
+neighbouring pieces differ as in a random walk, whose freedom the counts themselves tell (the evidence, by Laplace's
+approximation). The most probable levels then follow the counts where these are clear, and lead through noise in
+between; long empty tails run out instead of keeping whatever noise is above zero. Sees released counts alone, and costs
+no privacy.
 """
 
 import math
@@ -28,10 +29,14 @@ TINY = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Pieces:
-    """A column cut into n pieces, and the m released counts of several pieces together (`members` is (m, n))."""
+    """A column cut into n pieces, and the m released counts of several pieces together (`members` is (m, n)).
+
+    `lengths` are in cells, `sizes` what the pieces would hold if rows were spread evenly.
+    """
 
     starts: np.ndarray
     lengths: np.ndarray
+    sizes: np.ndarray
     counts: np.ndarray
     variances: np.ndarray
     members: np.ndarray
@@ -39,23 +44,29 @@ class Pieces:
     joint_variances: np.ndarray
 
 
-def smooth(rungs: list[np.ndarray], noises: tuple[float, ...], total: float, *, most_pieces: int) -> np.ndarray:
-    """Counts of single cells, not negative, that sum to `total`; `rungs` are noisy, the narrowest first."""
+def smooth(
+    rungs: list[np.ndarray], noises: tuple[float, ...], total: float, sizes: np.ndarray, *, most_pieces: int
+) -> np.ndarray:
+    """Counts of single cells, not negative, that sum to `total`; `rungs` are noisy, the narrowest first.
+
+    `sizes` tell what cells would hold if rows were spread evenly: a cell of one value beside one of fifty is no dip.
+    """
     cells = np.zeros(len(rungs[0]))
     if total <= 0:
         return cells
-    pieces = cut(rungs, noises, most_pieces)
+    sizes = sizes / sizes.mean()
+    pieces = cut(rungs, noises, sizes, most_pieces)
     held = _levelled(pieces, total)
     for start, length, mass in zip(pieces.starts, pieces.lengths, held, strict=True):
         inside = slice(start, start + length)
         even = np.ones(length)
-        shared = share_out(rungs[0][inside], noises[0] ** 2 * even, even, mass)
+        shared = share_out(rungs[0][inside], noises[0] ** 2 * even, sizes[inside], mass)
         least = LEAST_PART * min(mass / length, noises[0])
         cells[inside] = least + shared * (1 - least * length / max(mass, TINY))
     return cells
 
 
-def cut(rungs: list[np.ndarray], noises: tuple[float, ...], most_pieces: int) -> Pieces:
+def cut(rungs: list[np.ndarray], noises: tuple[float, ...], sizes: np.ndarray, most_pieces: int) -> Pieces:
     """Single cells if there are few of them; else runs of the next rung, the heaviest of which are cut into cells."""
     cells = len(rungs[0])
     if len(rungs) == 1 or cells <= most_pieces:
@@ -88,6 +99,7 @@ def cut(rungs: list[np.ndarray], noises: tuple[float, ...], most_pieces: int) ->
     return Pieces(
         starts=starts,
         lengths=lengths,
+        sizes=np.add.reduceat(sizes, starts),
         counts=counts,
         variances=variances,
         members=np.array(members, dtype=float).reshape(len(members), len(starts)),
@@ -100,11 +112,33 @@ def spikes(pieces: Pieces) -> np.ndarray:
     """Pieces that hold clearly more than the pieces around them."""
     if len(pieces.counts) <= 2 * NEIGHBOURS:
         return np.zeros(len(pieces.counts), dtype=bool)
-    padded = np.pad(pieces.counts / pieces.lengths, NEIGHBOURS, mode="reflect")
-    around = np.lib.stride_tricks.sliding_window_view(padded, 2 * NEIGHBOURS + 1)
-    usual = np.median(np.delete(around, NEIGHBOURS, axis=1), axis=1)
+    around, held = _neighbours(pieces.counts / pieces.sizes), _neighbours(pieces.sizes)
     # A median of few neighbours is noisy itself, by about a fifth of the variance of a count.
-    return pieces.counts - np.maximum(usual, 0) * pieces.lengths > 1.1 * _chance(pieces)
+    usual = np.maximum(_weighted_medians(around, held), 0) * pieces.sizes
+    return pieces.counts - usual > 1.1 * _chance(pieces)
+
+
+def _neighbours(numbers: np.ndarray) -> np.ndarray:
+    """Those on either side of every number, without it; beyond the ends, the same ones again."""
+    padded = np.pad(numbers, NEIGHBOURS, mode="reflect")
+    around = np.lib.stride_tricks.sliding_window_view(padded, 2 * NEIGHBOURS + 1)
+    return np.delete(around, NEIGHBOURS, axis=1)
+
+
+def _weighted_medians(numbers: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Of every row: the number with half of the weight on either side, or the mean of the two around that place.
+
+    >>> _weighted_medians(np.array([[3.0, 1.0, 2.0, 9.0]]), np.array([[1.0, 1.0, 1.0, 4.0]])).tolist()
+    [9.0]
+    >>> _weighted_medians(np.array([[3.0, 1.0, 2.0, 9.0]]), np.ones((1, 4))).tolist()
+    [2.5]
+    """
+    order = np.argsort(numbers, axis=1, kind="stable")
+    numbers, passed = np.take_along_axis(numbers, order, 1), np.take_along_axis(weights, order, 1).cumsum(axis=1)
+    half, rounding = passed[:, -1:] / 2, passed[:, -1:] * TINY
+    first = (passed < half - rounding).sum(axis=1, keepdims=True)
+    last = np.minimum((passed <= half + rounding).sum(axis=1, keepdims=True), numbers.shape[1] - 1)
+    return (np.take_along_axis(numbers, first, 1) + np.take_along_axis(numbers, last, 1))[:, 0] / 2
 
 
 def _chance(pieces: Pieces) -> np.ndarray:
@@ -115,7 +149,7 @@ def _chance(pieces: Pieces) -> np.ndarray:
 def _levelled(pieces: Pieces, total: float) -> np.ndarray:
     """The most probable counts of the pieces, at the stiffness for which the evidence is greatest."""
     free = spikes(pieces)
-    levels = np.log(np.maximum(pieces.counts, np.sqrt(pieces.variances)) / pieces.lengths)
+    levels = np.log(np.maximum(pieces.counts, np.sqrt(pieces.variances)) / pieces.sizes)
     stiffness = 1.0
     for _ in range(ROUNDS):
         stiffness, levels, held = _most_evident(pieces, total, free, stiffness, levels - levels.mean())
@@ -193,7 +227,7 @@ def _solved(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 
 def _counts(pieces: Pieces, total: float, levels: np.ndarray) -> np.ndarray:
-    masses = pieces.lengths * np.exp(levels - levels.max())
+    masses = pieces.sizes * np.exp(levels - levels.max())
     return total * masses / masses.sum()
 
 

@@ -13,9 +13,7 @@ import numpy as np
 
 from understudy.privacy import Event, Gaussian, Ledger, Streams, gaussian
 from understudy.privacy.ledger import Prepaid
-from understudy.privacy.mechanisms import check_counts
-from understudy.schema import Schema
-from understudy.synthesizers.one_way import ROWS_PER_BLOCK, OneWay, check_one_way, fine_cells, release_one_way
+from understudy.synthesizers.one_way import ROWS_PER_BLOCK, OneWay
 from understudy.table.cells import Cells, refined
 from understudy.table.table import Table
 
@@ -40,9 +38,14 @@ class Zoom:
     look_multiplier: float
 
     @property
+    def sensitivity(self) -> float:
+        """How far a row moves all counts of a look together, in L2."""
+        return math.sqrt(len(self.columns))
+
+    @property
     def noise(self) -> float:
         """Standard deviation of a count."""
-        return self.look_multiplier * math.sqrt(len(self.columns))
+        return self.look_multiplier * self.sensitivity
 
     @property
     def least(self) -> float:
@@ -94,49 +97,6 @@ def _widest(cells: Cells) -> float:
     if cells.size is None:
         return float(PARTS**2)
     return float(cells.widths[: cells.values].max())
-
-
-def check_columns(schema: Schema, *, noise_multiplier: float) -> None:
-    """Refuses noise that `release_columns` could not draw, before a row is read."""
-    zoom = plan_zoom(reach_of(fine_cells(schema)), schema.rows, noise_multiplier)
-    check_one_way(schema, noise_multiplier=zoom.one_way_multiplier)
-    if zoom.columns:
-        check_counts(
-            l2_sensitivity=math.sqrt(len(zoom.columns)),
-            noise_multiplier=zoom.look_multiplier,
-            purpose=zoom.purpose,
-        )
-
-
-def release_columns(
-    table: Table, schema: Schema, *, noise_multiplier: float, streams: Streams, ledger: Ledger
-) -> OneWay:
-    """One-way tables of all columns, with common values of numeric ones apart.
-
-    Guarantee: Gaussian releases (`release_one_way`, `zoom_in`) whose 1/z^2 add up to 1/noise_multiplier^2, which
-    together are as much as one Gaussian release with `noise_multiplier`.
-    """
-    cells = fine_cells(schema)
-    zoom = plan_zoom(reach_of(cells), schema.rows, noise_multiplier)
-    one_way = release_one_way(table, cells, noise_multiplier=zoom.one_way_multiplier, streams=streams, ledger=ledger)
-    return zoom_in(table, one_way, zoom, streams=streams, ledger=ledger)
-
-
-def found_cuts(schema: Schema, one_way: OneWay) -> dict[str, np.ndarray]:
-    """Where released values cut the public cells, by column that has any: to be kept in a model."""
-    public = fine_cells(schema)
-    cuts = {name: np.setdiff1d(cells.starts, public[name].starts) for name, cells in one_way.cells.items()}
-    return {name: found for name, found in cuts.items() if len(found)}
-
-
-def cut_cells(schema: Schema, cuts: Mapping[str, np.ndarray]) -> dict[str, Cells]:
-    """The cells of a released model: the public ones with its cuts."""
-    cells = fine_cells(schema)
-    for name, found in cuts.items():
-        if found.ndim != 1 or found.dtype != cells[name].starts.dtype or not np.isfinite(found).all():
-            raise ValueError(f"column {name!r}: cuts must be codes of the column")
-        cells[name] = refined(cells[name], found)
-    return cells
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,7 +160,7 @@ def _release(
             exact[name] += parts.count(block[name])
     stacked = gaussian(
         np.concatenate(list(exact.values())),
-        l2_sensitivity=math.sqrt(len(zoom.columns)),
+        l2_sensitivity=zoom.sensitivity,
         noise_multiplier=zoom.look_multiplier,
         streams=streams,
         ledger=paid,
@@ -213,10 +173,10 @@ def _release(
 def _outstanding(one_way: OneWay, name: str, least: float) -> _Parts:
     """Cells of several values that hold more than their neighbours would let one expect, the heaviest of them."""
     cells = one_way.cells[name]
-    counts, widths = one_way.counts[name][: cells.values], cells.widths[: cells.values]
-    padded = np.pad(counts / widths, NEIGHBOURS, mode="reflect" if cells.values > NEIGHBOURS else "edge")
+    counts, sizes = one_way.counts[name][: cells.values], cells.sizes
+    padded = np.pad(counts / sizes, NEIGHBOURS, mode="reflect" if cells.values > NEIGHBOURS else "edge")
     around = np.lib.stride_tricks.sliding_window_view(padded, 2 * NEIGHBOURS + 1)
-    above = counts - widths * np.median(around, axis=1)
+    above = counts - sizes * np.median(around, axis=1)
     parts = _all_parts(cells)
     stands = (above >= max(least, STANDS_OUT * one_way.cell_noise(name))) & ~_single(parts, cells)
     chosen = np.flatnonzero(stands)
@@ -276,11 +236,11 @@ def _with_values(
     # What is left of a cell may be noise alone: then nothing is.
     noisy = np.sqrt(one_way.cell_noise(name) ** 2 + number * noise**2)
     rest = np.where((number > 0) & (rest < 2 * noisy), 0.0, rest)
-    widths = np.diff(cells.starts.astype(np.float64), append=float(cells.end))
-    widths[values] = 0.0
-    room = np.bincount(parents, weights=widths, minlength=old.values)
+    sizes = cells.sizes
+    sizes[values] = 0.0
+    room = np.bincount(parents, weights=sizes, minlength=old.values)
     spread = np.divide(rest, room, out=np.zeros(old.values), where=room > 0)
-    shares += widths * spread[parents]
+    shares += sizes * spread[parents]
     total = np.bincount(parents, weights=shares, minlength=old.values)
     scale = np.divide(counts[: old.values], total, out=np.zeros(old.values), where=total > 0)
     return cells, np.append(shares * scale[parents], counts[old.values :])

@@ -10,6 +10,7 @@ import numpy as np
 
 from understudy.schema import Boolean, Categorical, Column, Datetime, Integer, Real
 from understudy.table.codec import codec
+from understudy.table.grain import Grain
 
 MOST_CELLS = 2048  # of a numeric column; a column of 100,000 integers gets about this many
 LOOKUP_LIMIT = 1 << 22  # up to this many codes, a table of their cells is faster than a search
@@ -25,6 +26,7 @@ class Cells:
     `ordered`: neighbouring cells are close in value, so they may be merged and smoothed.
     `bins`: for every cell (without missing) the public bin that it lies in, where the schema declares bins.
     `points`: for every cell of reals (without missing) the one value that stands for all of it, or NaN.
+    `grain`: how much more often round numbers come than others, where that is known.
     """
 
     starts: np.ndarray
@@ -36,6 +38,7 @@ class Cells:
     bins: np.ndarray | None = None
     points: np.ndarray | None = None
     lookup: np.ndarray | None = None
+    grain: Grain | None = None
 
     @property
     def values(self) -> int:
@@ -57,6 +60,32 @@ class Cells:
             widths = np.diff(self.starts, append=np.uint64(self.size)).astype(np.float64)
         return np.append(widths, 1.0) if self.missing else widths
 
+    @property
+    def sizes(self) -> np.ndarray:
+        """What each cell would hold (without missing) of values that are spread evenly but for round numbers."""
+        if self.size is None:
+            widths = np.diff(self.starts.astype(np.float64), append=self.end)
+            return np.where(np.isnan(self.points), widths, widths.mean())
+        if self.grain is None:
+            return self.widths[: self.values]
+        return np.diff(self.grain.below(np.append(self.starts, np.uint64(self.size))))
+
+    def log_shares(self, codes: np.ndarray, cells: np.ndarray) -> np.ndarray:
+        """The logarithm of each code's probability (of reals: density) given its cell."""
+        if self.grain is None:
+            return -np.log(self.widths)[cells]
+        missing = cells >= self.values
+        known = np.where(missing, 0, codes)
+        inside = np.log(self.grain.of_codes(known)) - np.log(self.sizes[np.where(missing, 0, cells)])
+        return np.where(missing, 0.0, inside)
+
+    def share(self, first: int, end: int, cell_first: int, cell_end: int) -> float:
+        """How much of a cell of steps a run inside it holds; ends are left out."""
+        if self.grain is None:
+            return (end - first) / (cell_end - cell_first)
+        below = self.grain.below(np.array([first, end, cell_first, cell_end], dtype=np.uint64))
+        return float((below[1] - below[0]) / (below[3] - below[2]))
+
     def index(self, codes: np.ndarray) -> np.ndarray:
         """The cell of each code, as uint16.
 
@@ -73,7 +102,7 @@ class Cells:
         return np.where(missing, len(self.starts), found).astype(np.uint16)
 
     def place(self, cells: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """A code for each cell, spread evenly over the codes that the cell holds; its point, where it has one.
+        """A code for each cell, spread over the codes that the cell holds: evenly but for its grain; or its point.
 
         >>> cells_of(Integer(low=1, high=3)).place(np.array([2, 0]), np.random.default_rng(0)).tolist()
         [2, 0]
@@ -92,9 +121,15 @@ class Cells:
             points = self.points[inside]
             codes = np.where(np.isnan(points), codes, points)
             return np.where(missing, np.float32(np.nan), codes).astype(self.dtype)
-        widths = np.diff(self.starts, append=np.uint64(self.size))
-        steps = rng.integers(0, widths[inside], dtype=np.uint64)
-        return np.where(missing, np.uint64(self.size), self.starts[inside] + steps).astype(self.dtype)
+        ends = np.append(self.starts[1:], np.uint64(self.size))
+        codes = self.spread(self.starts[inside], ends[inside], rng)
+        return np.where(missing, np.uint64(self.size), codes).astype(self.dtype)
+
+    def spread(self, first: np.ndarray, end: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """A code for each run of steps from `first` up to `end`, which is left out."""
+        if self.grain is not None:
+            return self.grain.place(first, end, rng)
+        return first + rng.integers(0, end - first, dtype=np.uint64)
 
 
 def cells_of(column: Column, *, most: int = MOST_CELLS) -> Cells:

@@ -126,5 +126,7 @@ class Released:
         """Natural logarithm of each row's probability (density, for reals without a resolution)."""
         cell = {name: self.cells[name].index(codes[name]) for name in self.groups}
         coarse = {number: groups[cell[name]] for number, (name, groups) in enumerate(self.groups.items())}
-        inside = sum((np.log(self.within[name]) - np.log(self.cells[name].widths))[cell[name]] for name in self.groups)
+        inside = sum(
+            np.log(self.within[name])[at] + self.cells[name].log_shares(codes[name], at) for name, at in cell.items()
+        )
         return self.network.log_prob(coarse) + inside

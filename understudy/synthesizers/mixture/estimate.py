@@ -12,10 +12,10 @@ import numpy as np
 
 from understudy.errors import OptionError
 from understudy.schema import Column, Schema
+from understudy.synthesizers.columns import column_facts, plan_columns
 from understudy.synthesizers.mixture.pairs import MOST_LOOKS
 from understudy.synthesizers.mixture.plan import CHOSEN_WEIGHT, MORE_COMPONENTS, MOST_AT_ONCE, Config, Plan, freedom
 from understudy.synthesizers.one_way import fine_cells, one_way_noise, rungs_of
-from understudy.synthesizers.zoom import plan_zoom, reach_of
 from understudy.table.cells import Cells, cells_of
 from understudy.table.codec import codec
 from understudy.table.storage import SPILL_BYTES
@@ -102,8 +102,9 @@ def estimate_one_way(schema: Schema, noise_multiplier: float) -> tuple[TableEsti
     Long ordered columns are counted on several rungs and smoothed: theirs is the distance between the widest runs.
     """
     cells = fine_cells(schema)
-    zoom = plan_zoom(reach_of(cells), schema.rows, noise_multiplier)  # a part of the budget may go to common values
-    noise = one_way_noise(cells, zoom.one_way_multiplier)
+    # A part of the budget may go to round numbers and common values.
+    plan = plan_columns(column_facts(schema), schema.rows, noise_multiplier)
+    noise = one_way_noise(cells, plan.zoom.one_way_multiplier)
     return tuple(_column(name, c, noise[name], schema.rows) for name, c in cells.items())
 
 

@@ -3,12 +3,12 @@
 from understudy.privacy import Budget, Ledger, Streams
 from understudy.progress import Progress
 from understudy.schema import Schema
+from understudy.synthesizers.columns import check_columns, found_cuts, found_grains, release_columns
 from understudy.synthesizers.mixture.coarse import coarse_groups
 from understudy.synthesizers.mixture.pairs import Coarse, Pair, check_pairs, choose_pairs, release_pairs
 from understudy.synthesizers.mixture.plan import Config, Plan, make_plan
 from understudy.synthesizers.mixture.released import Released
 from understudy.synthesizers.one_way import OneWay
-from understudy.synthesizers.zoom import check_columns, found_cuts, release_columns
 from understudy.table.table import Table
 
 NAME = "mixture"
@@ -72,6 +72,7 @@ def train(
         groups=coarse.groups,
         fine=one_way.counts,
         cuts=found_cuts(schema, one_way),
+        grains=found_grains(one_way),
         label=plan.label,
         rows=round(one_way.total),
     )

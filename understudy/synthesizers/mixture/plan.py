@@ -10,8 +10,7 @@ from understudy.errors import OptionError
 from understudy.privacy import BoundedRange, Budget, Event, Gaussian, SelfComposed, noise_multiplier
 from understudy.privacy.calibrate import calibrate
 from understudy.schema import Boolean, Categorical, Column, Schema
-from understudy.synthesizers.one_way import fine_cells
-from understudy.synthesizers.zoom import Reach, plan_zoom, reach_of
+from understudy.synthesizers.columns import ColumnFacts, column_facts, plan_columns
 from understudy.table.cells import cells_of
 
 MOST_LABEL_CLASSES = 10  # a label with more classes is a column like any other
@@ -227,7 +226,7 @@ def make_plan(config: Config, schema: Schema, budget: Budget) -> Plan:
             affordable = int(shares[1] * (rows / WORTH_MEASURING / z) ** 2) - len(always)
             least = max(min(len(columns), MANY_COLUMNS), len(columns) // 2)
             chosen = min(max(affordable, least), most)
-        z = _calibrated(reach_of(fine_cells(schema)), rows, tuple(shares), selection_share, chosen, budget)
+        z = _calibrated(column_facts(schema), rows, tuple(shares), selection_share, chosen, budget)
         pair_z, selection_epsilon = z / math.sqrt(shares[1]), _round_epsilon(z, selection_share, chosen)
     if not always and not chosen:
         shares = [1.0, 0.0]  # a single column: the one-way table takes it all
@@ -267,10 +266,10 @@ def make_plan(config: Config, schema: Schema, budget: Budget) -> Plan:
 
 @lru_cache(maxsize=32)
 def _calibrated(
-    reach: Reach, rows: int, shares: tuple[float, float], selection_share: float, rounds: int, budget: Budget
+    facts: ColumnFacts, rows: int, shares: tuple[float, float], selection_share: float, rounds: int, budget: Budget
 ) -> float:
     """Remembered, since a plan is made twice: to be checked before anything is spent, and to be carried out."""
-    return calibrate(lambda noise: _events(noise, reach, rows, shares, selection_share, rounds), budget)
+    return calibrate(lambda noise: _events(noise, facts, rows, shares, selection_share, rounds), budget)
 
 
 def _round_epsilon(noise: float, share: float, rounds: int) -> float:
@@ -279,10 +278,10 @@ def _round_epsilon(noise: float, share: float, rounds: int) -> float:
 
 
 def _events(
-    noise: float, reach: Reach, rows: int, shares: tuple[float, float], selection_share: float, rounds: int
+    noise: float, facts: ColumnFacts, rows: int, shares: tuple[float, float], selection_share: float, rounds: int
 ) -> list[Event]:
     return [
-        *plan_zoom(reach, rows, noise / math.sqrt(shares[0])).events,
+        *plan_columns(facts, rows, noise / math.sqrt(shares[0])).events,
         SelfComposed(BoundedRange(_round_epsilon(noise, selection_share, rounds)), rounds),
         Gaussian(noise / math.sqrt(shares[1])),
     ]

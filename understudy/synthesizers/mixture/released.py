@@ -9,12 +9,12 @@ import numpy as np
 
 from understudy.errors import OptionError
 from understudy.schema import Schema
+from understudy.synthesizers.columns import released_cells
 from understudy.synthesizers.draw import evenly_by_group, systematic, systematic_by_group
 from understudy.synthesizers.evidence import Pieces, conditions
 from understudy.synthesizers.mixture.inside import inside
 from understudy.synthesizers.mixture.parts import part_codes, part_probabilities
 from understudy.synthesizers.one_way import check_tables
-from understudy.synthesizers.zoom import cut_cells
 from understudy.table.cells import Cells
 
 ROWS_PER_DRAW = 1 << 17
@@ -27,7 +27,7 @@ class Released:
 
     Component k of class c has weight `weights[c, k]` and, for the coarse codes of all columns side by side,
     `probabilities[c, k]`; `groups` maps each column's fine cells to its coarse codes, `fine` holds the cells' counts,
-    `cuts` where common values cut the public cells.
+    `cuts` where common values cut the public cells, `grains` how often round numbers come.
     """
 
     schema: Schema
@@ -38,6 +38,7 @@ class Released:
     label: str | None
     rows: int
     cuts: dict[str, np.ndarray] = field(default_factory=dict)
+    grains: dict[str, np.ndarray] = field(default_factory=dict)
 
     def arrays(self) -> dict[str, np.ndarray]:
         arrays = {"weights": self.weights, "probabilities": self.probabilities}
@@ -47,6 +48,8 @@ class Released:
                 arrays[f"groups.{number}"] = self.groups[name].astype(np.int32)
             if name in self.cuts:
                 arrays[f"cuts.{number}"] = self.cuts[name]
+            if name in self.grains:
+                arrays[f"grain.{number}"] = self.grains[name]
         return arrays
 
     def facts(self) -> dict[str, Any]:
@@ -62,6 +65,7 @@ class Released:
             groups={n: arrays[f"groups.{i}"].astype(np.int64) for i, n in enumerate(names) if f"groups.{i}" in arrays},
             fine={name: arrays[f"fine.{number}"] for number, name in enumerate(names)},
             cuts={n: arrays[f"cuts.{i}"] for i, n in enumerate(names) if f"cuts.{i}" in arrays},
+            grains={n: arrays[f"grain.{i}"] for i, n in enumerate(names) if f"grain.{i}" in arrays},
             label=facts["label"],
             rows=int(facts["rows"]),
         )
@@ -88,7 +92,7 @@ class Released:
 
     @cached_property
     def cells(self) -> dict[str, Cells]:
-        return cut_cells(self.schema, self.cuts)
+        return released_cells(self.schema, self.cuts, self.grains)
 
     @cached_property
     def coarse(self) -> dict[str, np.ndarray]:
@@ -231,7 +235,7 @@ class Released:
             for name, table in self.columns.items():
                 cell = self.cells[name].index(codes[name])
                 joint = joint + np.log(table)[:, self.parts[name][cell]]
-                placed += np.log(self.within[name][of_class, cell]) - np.log(self.cells[name].widths)[cell]
+                placed += np.log(self.within[name][of_class, cell]) + self.cells[name].log_shares(codes[name], cell)
             components = np.repeat(np.arange(len(self.weights)), self.weights.shape[1])
             joint = np.where(components[:, None] == of_class, joint, -np.inf)
             top = joint.max(axis=0)

@@ -1,0 +1,159 @@
+"""How round the numbers of a column are: counted by decade and unit, released, and turned into a grain.
+
+A column of 100,000 steps may hold multiples of 500 for the most part, none of which stands out by itself. All of them
+together do: rows are counted by how many digits their value has and by the largest of 5, 10, 50, 100 ... that divides
+it. That is a few dozen counts, clear where single values are not, and tells of digits that no cell is fine enough for.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+
+from understudy.privacy import Event, Gaussian, Ledger, Streams, gaussian
+from understudy.schema import Schema
+from understudy.synthesizers.ladder import RUNG, climb, share_out
+from understudy.table.cells import Cells
+from understudy.table.codec import codec
+from understudy.table.grain import Grain, Scale, scale_of
+from understudy.table.table import Table
+
+SHARE = 0.03  # of what the one-way tables of a fit get
+# Declared rows over the noise of a count: below this, counts tell little.
+WORTH_COUNTING = 20
+ROWS_PER_BLOCK = 1 << 16
+LEAST_WEIGHT = 1e-3  # beside the mean of a decade: no value between the bounds is impossible
+STANDS_OUT = 5.0  # times the noise of a cell: single values that do are left out, they tell nothing of the others
+ROUNDS = 3  # of finding these
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """Which columns are counted by how round their values are, and with which noise; public."""
+
+    scales: Mapping[str, Scale]
+    multiplier: float
+    rest_multiplier: float  # what is left for other tables
+
+    @property
+    def sensitivity(self) -> float:
+        """How far a row moves all counts together, in L2."""
+        return math.sqrt(len(self.scales))
+
+    @property
+    def noise(self) -> float:
+        """Standard deviation of a count."""
+        return self.multiplier * self.sensitivity
+
+    @property
+    def events(self) -> list[Event]:
+        return [Gaussian(self.multiplier)] if self.scales else []
+
+    @property
+    def purpose(self) -> str:
+        return f"round numbers of {len(self.scales)} column" + "s" * (len(self.scales) > 1)
+
+
+def scales_of(schema: Schema) -> dict[str, Scale]:
+    found = {name: scale_of(column, codec(column).size) for name, column in schema.modelled.items()}
+    return {name: scale for name, scale in found.items() if scale is not None}
+
+
+def plan_rounding(scales: Mapping[str, Scale], rows: int, noise_multiplier: float) -> Rounding:
+    """Divides the noise multiplier of one-way tables between round numbers and the rest, from public facts."""
+    counted = Rounding(
+        scales,
+        multiplier=noise_multiplier / math.sqrt(SHARE),
+        rest_multiplier=noise_multiplier / math.sqrt(1 - SHARE),
+    )
+    if scales and rows >= WORTH_COUNTING * counted.noise:
+        return counted
+    return Rounding({}, 0.0, noise_multiplier)
+
+
+@dataclass(frozen=True, eq=False)
+class RoundCounts:
+    """Released: rows of every class of a scale, with noise of so large a standard deviation."""
+
+    scale: Scale
+    counts: np.ndarray
+    noise: float
+
+
+def release_rounding(table: Table, rounding: Rounding, *, streams: Streams, ledger: Ledger) -> dict[str, RoundCounts]:
+    """Counts of all classes of round numbers, by column.
+
+    Guarantee: classes come from the schema alone. A row adds 1 to at most one class of each of the columns (to none
+    where it is missing or 0), so that it moves all counts together by at most sqrt(columns) in L2: one Gaussian event.
+    """
+    if not rounding.scales:
+        return {}
+    exact = {name: np.zeros(scale.classes + 1, dtype=np.int64) for name, scale in rounding.scales.items()}
+    for block in table.blocks(ROWS_PER_BLOCK):
+        for name, scale in rounding.scales.items():
+            exact[name] += np.bincount(scale.classes_of(block[name]) + 1, minlength=scale.classes + 1)
+    counted = [counts[1:] for counts in exact.values()]
+    stacked = gaussian(
+        np.concatenate(counted),
+        l2_sensitivity=rounding.sensitivity,
+        noise_multiplier=rounding.multiplier,
+        streams=streams,
+        ledger=ledger,
+        purpose=rounding.purpose,
+    )
+    noisy = np.split(stacked, np.cumsum([len(counts) for counts in counted])[:-1])
+    return {
+        name: RoundCounts(scale, counts, rounding.noise)
+        for (name, scale), counts in zip(rounding.scales.items(), noisy, strict=True)
+    }
+
+
+def grain_of(found: RoundCounts, cells: Cells, rungs: list[np.ndarray], noise: tuple[float, ...]) -> Grain:
+    """The weights of all classes: their shares of a decade's rows, as far as noise does not explain them.
+
+    Values that stand out by themselves, as the column's own noisy counts show (`rungs`, without missing, with their
+    `noise`), are taken out of their class: that many work 40 hours a week says nothing of 30. Sees released counts
+    alone, and costs no privacy.
+    """
+    scale = found.scale
+    single = np.flatnonzero(cells.widths[: cells.values] == 1)
+    classes = scale.classes_of(cells.starts[single])
+    single, classes = single[classes >= 0], classes[classes >= 0]
+    held = rungs[0][single]
+    alone = np.zeros(len(single), dtype=bool)
+    grain = Grain(scale, _weights(found, found.counts, scale.values))
+    for _ in range(ROUNDS):
+        expected = _expected(replace(cells, grain=grain), rungs, noise)[single]
+        out = held - expected > STANDS_OUT * max(noise[0], 1.0)
+        if (out == alone).all():
+            break
+        alone = out
+        taken = np.bincount(classes[alone], weights=held[alone], minlength=scale.classes)
+        values = scale.values - np.bincount(classes[alone], minlength=scale.classes)
+        grain = Grain(scale, _weights(found, found.counts - taken, values))
+    return grain
+
+
+def _expected(cells: Cells, rungs: list[np.ndarray], noise: tuple[float, ...]) -> np.ndarray:
+    """What every cell would have of the rows of its run of cells, if round numbers were all that sets cells apart."""
+    sizes = cells.sizes
+    rows = climb(rungs[0], RUNG)
+    if len(rungs) > 1 and noise[0]:
+        variance = climb(np.ones(cells.values), RUNG) * noise[0] ** 2
+        rows = (rows / variance + rungs[1] / noise[1] ** 2) / (1 / variance + 1 / noise[1] ** 2)
+    return (np.maximum(rows, 0) / climb(sizes, RUNG))[np.arange(cells.values) // RUNG] * sizes
+
+
+def _weights(found: RoundCounts, counts: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Rows a value of every class, beside the mean of its decade; 1 where noise hides the rows of a decade."""
+    weights = np.ones(len(counts))
+    for first, end in pairwise(found.scale.starts):
+        there = first + np.flatnonzero(values[first:end])
+        rows = counts[there].sum()
+        if len(there) < 2 or rows <= STANDS_OUT * found.noise:
+            continue
+        shares = share_out(counts[there], np.full(len(there), found.noise**2), values[there], rows) / rows
+        weights[there] = np.maximum(shares * values[there].sum() / values[there], LEAST_WEIGHT)
+    return weights
