@@ -14,7 +14,7 @@ import numpy as np
 
 from understudy.privacy import Event, Gaussian, Ledger, Streams, gaussian
 from understudy.schema import Schema
-from understudy.synthesizers.ladder import RUNG, climb, share_out
+from understudy.synthesizers.ladder import RUNG, climb
 from understudy.table.cells import Cells
 from understudy.table.codec import codec
 from understudy.table.grain import Grain, Scale, scale_of
@@ -24,7 +24,9 @@ SHARE = 0.03  # of what the one-way tables of a fit get
 # Declared rows over the noise of a count: below this, counts tell little.
 WORTH_COUNTING = 20
 ROWS_PER_BLOCK = 1 << 16
-LEAST_WEIGHT = 1e-3  # beside the mean of a decade: no value between the bounds is impossible
+LEAST_WEIGHT = 1e-3  # of an even share: no value between the bounds is impossible
+DOUBT = 2.0  # standard deviations of noise and luck below which a difference from an even share is not believed
+TINY = 1e-12
 STANDS_OUT = 5.0  # times the noise of a cell: single values that do are left out, they tell nothing of the others
 ROUNDS = 3  # of finding these
 
@@ -147,13 +149,44 @@ def _expected(cells: Cells, rungs: list[np.ndarray], noise: tuple[float, ...]) -
 
 
 def _weights(found: RoundCounts, counts: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Rows a value of every class, beside the mean of its decade; 1 where noise hides the rows of a decade."""
+    """Rows a value of every class, beside the mean of its decade.
+
+    Unit by unit: how many of the rows on multiples of 10 are on multiples of 50, beside the fifth that an even spread
+    would have.
+    """
     weights = np.ones(len(counts))
     for first, end in pairwise(found.scale.starts):
-        there = first + np.flatnonzero(values[first:end])
-        rows = counts[there].sum()
-        if len(there) < 2 or rows <= STANDS_OUT * found.noise:
-            continue
-        shares = share_out(counts[there], np.full(len(there), found.noise**2), values[there], rows) / rows
-        weights[there] = np.maximum(shares * values[there].sum() / values[there], LEAST_WEIGHT)
+        part = 1.0  # the rows a value of a unit's multiples, beside the mean of the decade
+        for unit in range(first, end):
+            rest = values[unit + 1 : end].sum()
+            even = rest / max(values[unit] + rest, 1.0)
+            share = even
+            if 0 < even < 1:
+                share = _share(counts[unit], counts[unit + 1 : end], even, found.noise)
+            weights[unit] = part * (1 - share) / (1 - even) if even < 1 else part
+            part *= share / even if even > 0 else 1.0
     return weights
+
+
+def _share(own: float, above: np.ndarray, even: float, noise: float) -> float:
+    """The share of rows on multiples of larger units, between what an even spread has and what was counted.
+
+    Differences that noise and luck explain are not believed, so that classes of few rows are even; nor are rows of a
+    class itself, where most are above it, that noise alone would show.
+    """
+    upper, rows = above.sum(), own + above.sum()
+    if rows <= 0:
+        return even
+    variance = noise**2 * ((1 - even) ** 2 * len(above) + even**2) + rows * even * (1 - even)
+    beyond = upper - even * rows
+    found = even + beyond / rows
+    if beyond > 0:
+        own = own * _believed(own, 1.0, noise)
+        found = upper / (upper + max(own, 0.0))
+    found = even + (found - even) * _believed(abs(beyond), DOUBT, math.sqrt(variance))
+    return min(max(found, LEAST_WEIGHT * even), 1 - LEAST_WEIGHT * (1 - even))
+
+
+def _believed(difference: float, doubt: float, deviation: float) -> float:
+    """0 up to `doubt` standard deviations, 1 from one more on."""
+    return min(max(difference / max(deviation, TINY) - doubt, 0.0), 1.0)

@@ -1,19 +1,23 @@
 """Round numbers: how much more often a column of steps holds multiples of 5, 10, 50, 100 ... than other values.
 
 Amounts, incomes and prices stand on round numbers, more so the larger they are. That is told by decade of the value
-and by the largest unit of 5, 10, 50, 100 ... that divides it, and so for any number of values by few numbers.
+and by the largest unit of 5, 10, 50, 100 ... that divides it, and so for any number of values by few numbers. Times
+stand on full minutes, quarters of an hour, hours and days, which are units as well.
 """
 
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import cached_property
 
 import numpy as np
 
-from understudy.schema import Column, Integer, Real
+from understudy.schema import Column, Datetime, Integer, Real
+from understudy.schema.columns import SECONDS
 
 FEWEST_STEPS = 100  # shorter columns show their round numbers value by value
 MOST_STEPS = 1 << 40  # sums over codes are exact in floats up to here
 ON_A_STEP = 1e-6  # of a step: what decimals like 0.1 lose in binary
+CLOCK = (1, 60, 300, 900, 1800, 3600, 86400)  # round times, in seconds; each divides the next
 
 
 @dataclass(frozen=True)
@@ -27,15 +31,21 @@ class Decade:
 
 @dataclass(frozen=True)
 class Scale:
-    """Where a column's codes lie among round numbers: code 0 has the value `low`, in steps; public."""
+    """Where a column's codes lie among round numbers: code 0 has the value `low`, in steps; public.
+
+    `clock`: the units of times, in steps; all values, from a midnight on, make up one decade then.
+    """
 
     low: int
     size: int
+    clock: tuple[int, ...] = ()
 
     @cached_property
     def decades(self) -> tuple[Decade, ...]:
         """The decades of all values but 0, negative ones first."""
         high = self.low + self.size
+        if self.clock:
+            return (Decade(self.low, high, self.clock),)
         digits = len(str(max(abs(self.low), abs(high))))
         found = []
         for power in range(digits):
@@ -86,13 +96,26 @@ class Scale:
 
 
 def scale_of(column: Column, size: int | None) -> Scale | None:
-    """The scale of a numeric column of steps, where there is one: few steps need none."""
-    if not isinstance(column, Integer | Real) or size is None or not FEWEST_STEPS <= size <= MOST_STEPS:
+    """The scale of a column of numbers or times in steps, where there is one: few steps need none."""
+    if size is None or not FEWEST_STEPS <= size <= MOST_STEPS:
+        return None
+    if isinstance(column, Datetime):
+        return _clock_scale(column, size)
+    if not isinstance(column, Integer | Real):
         return None
     low = column.low / column.resolution
     if abs(low) > MOST_STEPS or abs(low - round(low)) > ON_A_STEP:
         return None
     return Scale(low=round(low), size=size)
+
+
+def _clock_scale(column: Datetime, size: int) -> Scale | None:
+    step = SECONDS[column.resolution]
+    clock = tuple(unit // step for unit in CLOCK if unit >= step)
+    if len(clock) < 2:  # days
+        return None
+    since = column.low - column.low.replace(hour=0, minute=0, second=0, microsecond=0)
+    return Scale(low=(since + timedelta(days=1)) // timedelta(seconds=step), size=size, clock=clock)
 
 
 @dataclass(frozen=True, eq=False)
