@@ -54,6 +54,20 @@ def test_draws_follow_the_weights(low: int, seed: int):
     assert np.abs(found - expected).max() < 6 * np.sqrt(expected.max() / 40_000)
 
 
+def test_few_draws_and_many_follow_the_same_weights():
+    """Many draws search a list of all codes, few do without."""
+    grain = some_grain(1, 5_000)
+    first, end = np.array([90, 4_000]), np.array([160, 4_950])
+    runs = np.repeat([0, 1], 20_000)
+    many = grain.place(first[runs], end[runs], np.random.default_rng(0))
+    few = [
+        grain.place(first[part], end[part], np.random.default_rng(n)) for n, part in enumerate(runs.reshape(-1, 100))
+    ]
+    edges = np.array([0, 95, 100, 101, 150, 160, 4_199, 4_200, 4_500, 4_900, 5_000])
+    shares = [np.histogram(drawn, edges)[0] / len(runs) for drawn in (many, np.concatenate(few))]
+    np.testing.assert_allclose(shares[0], shares[1], atol=0.015)
+
+
 def test_draws_stay_inside_runs_of_any_length():
     grain = some_grain(0, 10**9)
     rng = np.random.default_rng(0)

@@ -6,7 +6,7 @@ it. That is a few dozen counts, clear where single values are not, and tells of 
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -93,9 +93,10 @@ def release_rounding(table: Table, rounding: Rounding, *, streams: Streams, ledg
     if not rounding.scales:
         return {}
     exact = {name: np.zeros(scale.classes + 1, dtype=np.int64) for name, scale in rounding.scales.items()}
+    classes_of = {name: _lookup(scale, table.schema.rows) for name, scale in rounding.scales.items()}
     for block in table.blocks(ROWS_PER_BLOCK):
-        for name, scale in rounding.scales.items():
-            exact[name] += np.bincount(scale.classes_of(block[name]) + 1, minlength=scale.classes + 1)
+        for name, counts in exact.items():
+            counts += np.bincount(classes_of[name](block[name]) + 1, minlength=len(counts))
     counted = [counts[1:] for counts in exact.values()]
     stacked = gaussian(
         np.concatenate(counted),
@@ -110,6 +111,14 @@ def release_rounding(table: Table, rounding: Rounding, *, streams: Streams, ledg
         name: RoundCounts(scale, counts, rounding.noise)
         for (name, scale), counts in zip(rounding.scales.items(), noisy, strict=True)
     }
+
+
+def _lookup(scale: Scale, rows: int) -> Callable[[np.ndarray], np.ndarray]:
+    """The classes of codes; where values are fewer than the declared rows, each is looked at once."""
+    if scale.size >= rows:
+        return scale.classes_of
+    table = scale.classes_of(np.arange(scale.size + 1))  # the missing code comes last
+    return lambda codes: table[codes]
 
 
 def grain_of(found: RoundCounts, cells: Cells, rungs: list[np.ndarray], noise: tuple[float, ...]) -> Grain:

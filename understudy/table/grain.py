@@ -17,6 +17,8 @@ from understudy.schema.columns import SECONDS
 FEWEST_STEPS = 100  # shorter columns show their round numbers value by value
 MOST_STEPS = 1 << 40  # sums over codes are exact in floats up to here
 ON_A_STEP = 1e-6  # of a step: what decimals like 0.1 lose in binary
+# Draws search a list of all codes, made once, where it has no more than so many codes for each.
+LISTED_PER_DRAW, MOST_LISTED = 8, 1 << 22
 CLOCK = (1, 60, 300, 900, 1800, 3600, 86400)  # round times, in seconds; each divides the next
 
 
@@ -168,16 +170,28 @@ class Grain:
         """A code for every run from `first` up to `end` (left out), drawn by the weights."""
         codes = first.astype(np.int64)
         several = np.flatnonzero(end - first > 1)
-        low, high = codes[several], end[several].astype(np.int64) - 1
-        start = self.below(low)
-        wanted = start + rng.random(len(low)) * (self.below(high + 1) - start)
-        # The last code below which there is no more than wanted, by halving.
+        first, end = codes[several], end[several].astype(np.int64)
+        listed = self.scale.size <= min(LISTED_PER_DRAW * len(several), MOST_LISTED)
+        below = self._all_below.__getitem__ if listed else self.below
+        start = below(first)
+        wanted = start + rng.random(len(first)) * (below(end) - start)
+        if listed:
+            codes[several] = np.clip(np.searchsorted(self._all_below, wanted, side="right") - 1, first, end - 1)
+        else:
+            codes[several] = self._last_below(wanted, first, end - 1)
+        return codes.astype(np.uint64)
+
+    def _last_below(self, wanted: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+        """The last code from `low` to `high` below which there is no more than wanted, by halving."""
         while (low < high).any():
             middle = (low + high + 1) // 2
             up = self.below(middle) <= wanted
             low, high = np.where(up, middle, low), np.where(up, high, middle - 1)
-        codes[several] = low
-        return codes.astype(np.uint64)
+        return low
+
+    @cached_property
+    def _all_below(self) -> np.ndarray:
+        return self.below(np.arange(self.scale.size + 1))
 
 
 def _multiples(first: int | np.ndarray, end: int | np.ndarray, unit: int) -> int | np.ndarray:
