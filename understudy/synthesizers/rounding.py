@@ -17,7 +17,7 @@ from understudy.schema import Schema
 from understudy.synthesizers.ladder import RUNG, climb
 from understudy.table.cells import Cells
 from understudy.table.codec import codec
-from understudy.table.grain import Grain, Scale, scale_of
+from understudy.table.grain import MOST_LISTED, Grain, Scale, scale_of
 from understudy.table.table import Table
 
 SHARE = 0.03  # of what the one-way tables of a fit get
@@ -115,9 +115,9 @@ def release_rounding(table: Table, rounding: Rounding, *, streams: Streams, ledg
 
 def _lookup(scale: Scale, rows: int) -> Callable[[np.ndarray], np.ndarray]:
     """The classes of codes; where values are fewer than the declared rows, each is looked at once."""
-    if scale.size >= rows:
+    if scale.size >= min(rows, MOST_LISTED):
         return scale.classes_of
-    table = scale.classes_of(np.arange(scale.size + 1))  # the missing code comes last
+    table = scale.classes_of(np.arange(scale.size + 1)).astype(np.int16)  # the missing code comes last
     return lambda codes: table[codes]
 
 
