@@ -17,15 +17,14 @@ from understudy.synthesizers.one_way import ROWS_PER_BLOCK, OneWay
 from understudy.table.cells import Cells, refined
 from understudy.table.table import Table
 
-SHARE = 0.13  # of what the one-way tables of a fit get, for all looks together
+SHARE = 0.2  # of what the one-way tables of a fit get, for all looks together
 PARTS = 128
 MOST_LOOKS = 3
 MOST_CELLS = 64  # of a column that one look divides, the heaviest
-# Times the noise of a count: of the parts of one look into a column, one in 35 looks would by noise alone.
-STANDS_OUT = 4.5
+STANDS_OUT = 5.0  # times the noise of a count
 FEWEST_ROWS = 5.0  # where there is little noise or none
-# Declared rows over that noise: below this even a value that an eighteenth of all rows share would not stand out.
-WORTH_LOOKING = 18 * STANDS_OUT
+# Declared rows over that noise: below this even a value that a twentieth of all rows share would not stand out.
+WORTH_LOOKING = 20 * STANDS_OUT
 NEIGHBOURS = 8  # on either side, that a cell must stand out of
 
 
