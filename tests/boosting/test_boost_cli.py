@@ -48,6 +48,7 @@ def test_fit_boost_is_one_budget(here: Path):
     certificate = json.loads(said.stdout)["certificate"]
     assert certificate["epsilon"] <= 1 + 1e-6
     assert [entry["purpose"] for entry in certificate["entries"]] == [
+        "round numbers of 1 column",
         "one-way tables of 3 columns",
         "103 picks of a distinguisher",  # by rule: 2,000 declared rows bear no more
     ]
