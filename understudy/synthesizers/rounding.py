@@ -21,8 +21,8 @@ from understudy.table.grain import MOST_LISTED, Grain, Scale, scale_of
 from understudy.table.table import Table
 
 SHARE = 0.03  # of what the one-way tables of a fit get
-# Declared rows over the noise of a count: below this, counts tell little.
-WORTH_COUNTING = 20
+# Declared rows over the noise of a count: below this, counts tell little and cost the columns what they have least of.
+WORTH_COUNTING = 30
 ROWS_PER_BLOCK = 1 << 16
 LEAST_WEIGHT = 1e-3  # of an even share: no value between the bounds is impossible
 DOUBT = 2.0  # standard deviations of noise and luck below which a difference from an even share is not believed
