@@ -5,6 +5,7 @@ That they are charged as planned is seen with all that is released of columns (`
 Each privacy check is a function that also runs on code with a bug planted in it, where it must fail.
 """
 
+import dataclasses
 import math
 
 import numpy as np
@@ -29,7 +30,7 @@ from understudy.synthesizers.rounding import (
     scales_of,
 )
 from understudy.table.cells import cells_of
-from understudy.table.grain import Scale
+from understudy.table.grain import Scale, scale_of
 from understudy.table.read import read_table
 
 ROWS = 4_000
@@ -203,6 +204,19 @@ def test_values_that_are_not_round_have_no_grain() -> None:
     weights = grain_for(values, 9_999, noise=20.0).of_codes(np.arange(1_000, 10_000))
     assert np.abs(weights - 1).max() < 0.35
     assert weights.mean() == pytest.approx(1.0, abs=0.01)
+
+
+def test_no_cell_is_without_size_in_the_longest_columns() -> None:
+    """Weights far apart and sums over four billion codes: a cell of one unlikely value still has its own."""
+    column = Integer(low=0, high=2**32 - 1)
+    cells = cells_of(column)
+    scale = scale_of(column, 2**32)
+    counts = np.zeros(scale.classes)
+    counts[-1] = 1e6
+    exact = np.zeros(cells.count)
+    grain = grain_of(RoundCounts(scale, counts, 1.0), cells, [exact], (1.0,))
+    assert grain.weights.min() >= 1e-3
+    assert (dataclasses.replace(cells, grain=grain).sizes > 5e-4).all()
 
 
 def test_one_common_value_says_nothing_of_the_others() -> None:

@@ -24,7 +24,7 @@ SHARE = 0.03  # of what the one-way tables of a fit get
 # Declared rows over the noise of a count: below this, counts tell little and cost the columns what they have least of.
 WORTH_COUNTING = 30
 ROWS_PER_BLOCK = 1 << 16
-LEAST_WEIGHT = 1e-3  # of an even share: no value between the bounds is impossible
+LEAST_WEIGHT = 1e-3  # of an even share: no value between the bounds is impossible, and sums of floats tell it
 DOUBT = 2.0  # standard deviations of noise and luck below which a difference from an even share is not believed
 TINY = 1e-12
 STANDS_OUT = 5.0  # times the noise of a cell: single values that do are left out, they tell nothing of the others
@@ -174,7 +174,7 @@ def _weights(found: RoundCounts, counts: np.ndarray, values: np.ndarray) -> np.n
                 share = _share(counts[unit], counts[unit + 1 : end], even, found.noise)
             weights[unit] = part * (1 - share) / (1 - even) if even < 1 else part
             part *= share / even if even > 0 else 1.0
-    return weights
+    return np.maximum(weights, LEAST_WEIGHT)
 
 
 def _share(own: float, above: np.ndarray, even: float, noise: float) -> float:

@@ -15,7 +15,7 @@ from understudy.schema import Column, Datetime, Integer, Real
 from understudy.schema.columns import SECONDS
 
 FEWEST_STEPS = 100  # shorter columns show their round numbers value by value
-MOST_STEPS = 1 << 40  # sums over codes are exact in floats up to here
+MOST_STEPS = 1 << 32  # sums over so many codes still tell a thousandth of one in floats
 ON_A_STEP = 1e-6  # of a step: what decimals like 0.1 lose in binary
 # Draws search a list of all codes, made once, where it has no more than so many codes for each.
 LISTED_PER_DRAW, MOST_LISTED = 8, 1 << 22
