@@ -40,6 +40,8 @@ def events_of(plan: Plan) -> list:
     events: list = [Gaussian(plan.one_way_multiplier)]
     if plan.chosen_pairs:
         events.append(SelfComposed(BoundedRange(plan.selection_epsilon), plan.chosen_pairs))
+    if plan.guided:
+        events.append(Gaussian(plan.fine_multiplier))
     return [*events, Gaussian(plan.pair_multiplier)] if plan.pairs else events
 
 
@@ -99,7 +101,8 @@ def test_pairs_with_a_label_that_tables_are_not_split_by_carry_half_the_noise():
     assert [plan.weight(pair) for pair in plan.always] == [2, 2, 2, 1, 1, 1]
     of_label = 1 - 1 / plan.sizes["y"]
     moved = 3 * 4 * of_label / 2 + 3 / 4 + of_label + 3 / 2
-    assert plan.pair_noise == pytest.approx(plan.pair_multiplier * math.sqrt(moved))
+    both = (plan.pair_multiplier**-2 + plan.fine_multiplier**-2) ** -0.5  # no column is known to follow from another
+    assert plan.pair_noise == pytest.approx(both * math.sqrt(moved))
     unlabelled = make_plan(Config(), Schema(rows=10**6, columns=columns), Budget(1.0, 1e-6))
     assert {unlabelled.weight(pair) for pair in unlabelled.always} == {1}
 
@@ -131,6 +134,29 @@ def test_pairs_with_a_numeric_label_are_not_left_to_choose_from():
     mean = (sum(free) ** 2 - sum(f**2 for f in free)) / (7 * 6)  # of all pairs, as the chosen ones are not known
     moved = 6 * 4 * of_label / 2 + 15 / 4 + 5 * 3 * mean + sum(free)
     assert plan.pair_sensitivity == pytest.approx(math.sqrt(moved))
+
+
+def test_a_share_is_kept_for_columns_that_follow_from_others_where_runs_can_be_finer_than_bins():
+    wide, narrow = Integer(low=0, high=999), Integer(low=0, high=20)
+
+    def planned(rows: int, columns: dict, **options: bool) -> Plan:
+        return make_plan(Config(**options), Schema(rows=rows, columns=columns), Budget(1.0, 1e-6))
+
+    plan = planned(100_000, {"a": wide, "b": narrow})
+    whole = plan.one_way_multiplier**-2 + plan.pair_multiplier**-2 + plan.fine_multiplier**-2
+    assert plan.fine_multiplier**-2 == pytest.approx(limits.FINE_SHARE * whole)
+    assert plan.guided == limits.MOST_GUIDED
+    assert plan.runs(1) == limits.MOST_RUNS
+    assert limits.FEWEST_RUNS <= planned(4_000, {"a": wide, "b": narrow}).runs(1) < limits.MOST_RUNS
+    without = [
+        planned(100_000, {"a": wide, "b": narrow}, guides=False),
+        planned(100_000, {"a": narrow, "b": narrow}),
+        planned(100_000, {"a": wide}),
+        planned(500, {"a": wide, "b": narrow}),
+    ]
+    assert [(other.guided, other.fine_multiplier) for other in without] == [(0, 0.0)] * 4
+    # If nothing follows from anything, pairs are as good as if nothing had been kept.
+    assert plan.pair_noise / plan.pair_sensitivity == pytest.approx(without[0].pair_multiplier)
 
 
 def test_few_pairs_are_measured_alike():

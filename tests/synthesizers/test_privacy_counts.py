@@ -1,4 +1,4 @@
-"""The two Gaussian releases: how far one row moves them, what is charged, when, and with which noise.
+"""The Gaussian releases of tables: how far one row moves them, what is charged, when, and with which noise.
 
 Each check is a function that also runs on code with a bug planted in it, where it must fail.
 """
@@ -16,6 +16,7 @@ from understudy.errors import BudgetError
 from understudy.privacy import Budget, Gaussian, Ledger, Streams, gaussian
 from understudy.schema import Schema
 from understudy.synthesizers import one_way as one_way_module
+from understudy.synthesizers.mixture import guides as guides_module
 from understudy.synthesizers.mixture import pairs as pairs_module
 from understudy.synthesizers.mixture.coarse import coarse_groups
 from understudy.synthesizers.mixture.pairs import Coarse
@@ -72,12 +73,26 @@ def pair_weights(pairs: list[tuple[str, str]], *, split: bool, chosen: int) -> l
 
 def pair_release(one_way: OneWay, schema: Schema, *, split: bool, chosen: int = 0) -> Release:
     coarse = coarse_of(one_way, schema, split=split)
-    plan = SimpleNamespace(pair_multiplier=MULTIPLIER)
     pairs = all_pairs(coarse)
     weights = pair_weights(pairs, split=split, chosen=chosen)
 
     def run(module: ModuleType, table: Table, streams: Streams | None, ledger: Ledger | None) -> list[np.ndarray]:
-        return module.release_pairs(table, one_way, coarse, pairs, weights, plan, streams=streams, ledger=ledger)
+        return module.release_pairs(
+            *(table, one_way, coarse, pairs, weights), noise_multiplier=MULTIPLIER, streams=streams, ledger=ledger
+        )
+
+    return run
+
+
+def fine_release(one_way: OneWay, schema: Schema) -> Release:
+    """Finer tables of three pairs, one column being guided and a guide itself."""
+    coarse = coarse_of(one_way, schema, split=True)
+    of = {"wage": "town", "age": "wage", "sick": "age"}
+    coarse = Coarse(coarse.groups | {"sick": np.arange(3)}, None, 1)
+    plan = SimpleNamespace(fine_multiplier=MULTIPLIER, runs=lambda guided: 12)
+
+    def run(module: ModuleType, table: Table, streams: Streams | None, ledger: Ledger | None) -> list[np.ndarray]:
+        return module.release_fine(table, one_way, coarse, of, plan, streams=streams, ledger=ledger)
 
     return run
 
@@ -93,11 +108,14 @@ def moved_by_hand(coarse: Coarse, *, split: bool, chosen: int) -> float:
     return sum(w**2 * free[a] * free[b] for (a, b), w in zip(pairs, weights, strict=True)) + sum(free.values())
 
 
-@pytest.fixture(scope="module", params=["one-way", "pairs", "pairs split by label", "pairs with a chosen one"])
+@pytest.fixture(scope="module", params=["one-way", "pairs", "pairs split by label", "pairs with a chosen one", "fine"])
 def case(request: pytest.FixtureRequest, one_way: OneWay, tiny_schema: Schema) -> SimpleNamespace:
     """Each release with its module and how far one row moves it, worked out by hand."""
     if request.param == "one-way":
         return SimpleNamespace(name=request.param, module=one_way_module, run=run_one_way, moved=ONE_WAY_MOVED)
+    if request.param == "fine":
+        run = fine_release(one_way, tiny_schema)
+        return SimpleNamespace(name=request.param, module=guides_module, run=run, moved=math.sqrt(3))
     split, chosen = request.param != "pairs", int(request.param == "pairs with a chosen one")
     run = pair_release(one_way, tiny_schema, split=split, chosen=chosen)
     moved = moved_by_hand(coarse_of(one_way, tiny_schema, split=split), split=split, chosen=chosen)
@@ -246,6 +264,16 @@ def test_counts_are_those_of_the_rows(case, every_row, copy_of, tiny_schema, one
                 expected.append(weight * np.bincount(cells[name][inside] // width, minlength=runs))
         assert values.tolist() == np.concatenate(expected).tolist()
         return
+    if case.name == "fine":
+        fine = case.run(copy_of(case.module), every_row, Streams.from_seed(0), Ledger(OPEN))
+        expected = []
+        for name, guide in fine.of.items():
+            table = np.zeros(fine.counts[name].shape, dtype=int)
+            for row in range(every_row.rows):
+                table[fine.runs[guide][cells[guide][row]], fine.runs[name][cells[name][row]]] += 1
+            expected.append(table.ravel())
+        assert values.tolist() == np.concatenate(expected).tolist()
+        return
     coarse = coarse_of(one_way, tiny_schema, split=case.name != "pairs")
     expected, columns = [], {}
     pairs = all_pairs(coarse)
@@ -328,18 +356,22 @@ BUGS = {
     "a rung that is not accounted for": {
         "one-way": ("for weight in rungs))", "for weight in rungs[:1]))"),
         "pairs": ("moved += MARGIN_WEIGHT**2 * sum(", "moved += 0 * sum("),
+        "fine": ("sensitivity = math.sqrt(len(of))", "sensitivity = math.sqrt(len(of) - 1)"),
     },
     "sensitivity of one table": {
         "one-way": ("l2_sensitivity=_sensitivity(weights),", "l2_sensitivity=8.0,"),
         "pairs": ("l2_sensitivity=sensitivity,", "l2_sensitivity=0.8,"),
+        "fine": ("l2_sensitivity=sensitivity,", "l2_sensitivity=1.0,"),
     },
     "L-infinity in place of L2": {
         "one-way": ("l2_sensitivity=_sensitivity(weights),", "l2_sensitivity=math.sqrt(_sensitivity(weights)),"),
         "pairs": ("l2_sensitivity=sensitivity,", "l2_sensitivity=math.sqrt(sensitivity),"),
+        "fine": ("l2_sensitivity=sensitivity,", "l2_sensitivity=math.sqrt(sensitivity),"),
     },
     "rows counted twice": {
         "one-way": ("exact[name] += np.bincount(", "exact[name] += 2 * np.bincount("),
         "pairs": ("count += np.bincount(", "count += 2 * np.bincount("),
+        "fine": ("exact[name] += np.bincount(", "exact[name] += 2 * np.bincount("),
     },
     "cells that the rows decide": {
         "one-way": (
@@ -349,6 +381,10 @@ BUGS = {
         "pairs": (
             "np.concatenate([part.ravel() for part in parts]),",
             "np.concatenate([part.ravel()[part.ravel() > 0] for part in parts]),",
+        ),
+        "fine": (
+            "np.concatenate(list(exact.values())),",
+            "np.concatenate([e[e > 0] for e in exact.values()]),",
         ),
     },
     "means in place of sums": {
@@ -360,13 +396,17 @@ BUGS = {
             "np.concatenate([part.ravel() for part in parts]),",
             "np.concatenate([part.ravel() for part in parts]) / max(table.rows, 1),",
         ),
+        "fine": (
+            "np.concatenate(list(exact.values())),",
+            "np.concatenate(list(exact.values())) / max(table.rows, 1),",
+        ),
     },
 }
 
 
 @pytest.mark.parametrize("bug", BUGS)
 def test_planted_wrong_sensitivities_are_caught(case, neighbours, copy_of, bug):
-    change = BUGS[bug]["one-way" if case.name == "one-way" else "pairs"]
+    change = BUGS[bug][case.name if case.name in BUGS[bug] else "pairs"]
     module = copy_of(case.module, change)
     with pytest.raises(AssertionError):
         check_sensitivity(module, case.run, neighbours, case.moved)
@@ -382,7 +422,7 @@ def test_planted_wrong_sensitivities_are_caught(case, neighbours, copy_of, bug):
 )
 def test_counts_in_place_of_what_is_beyond_columns_are_caught(case, neighbours, copy_of, change):
     """They move further than the noise is scaled to."""
-    if case.name == "one-way":
+    if case.name in ("one-way", "fine"):
         pytest.skip("has no interactions")
     with pytest.raises(AssertionError):
         check_sensitivity(copy_of(case.module, change), case.run, neighbours, case.moved)

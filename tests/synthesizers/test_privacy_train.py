@@ -21,6 +21,7 @@ from understudy.synthesizers import rounding as rounding_module
 from understudy.synthesizers import zoom as zoom_module
 from understudy.synthesizers.columns import column_facts, plan_columns
 from understudy.synthesizers.mixture import fit as fit_module
+from understudy.synthesizers.mixture import guides as guides_module
 from understudy.synthesizers.mixture import method as mixture
 from understudy.synthesizers.mixture import pairs as pairs_module
 from understudy.synthesizers.mixture.coarse import coarse_groups
@@ -38,6 +39,13 @@ def booleans(count: int, rows: int) -> Schema:
 def random_table(schema: Schema, rows: int, seed: int) -> Table:
     rng = np.random.default_rng(seed)
     return Table.from_codes(schema, {name: rng.integers(0, 2, rows) for name in schema.modelled})
+
+
+def following_table(rows: int) -> Table:
+    columns = "".join(f"  {name}: {{kind: ordinal, values: {list(range(n))}}}\n" for name, n in (("a", 100), ("b", 50)))
+    schema = Schema.loads(f"rows: {rows}\ncolumns:\n{columns}")
+    first = np.random.default_rng(0).integers(0, 100, rows)
+    return Table.from_codes(schema, {"a": first, "b": first // 2})
 
 
 @pytest.fixture
@@ -64,6 +72,7 @@ CASES = [
     "mixture that chooses",
     "mixture that doubles",
     "one column",
+    "mixture with a guide",
 ]
 
 
@@ -80,6 +89,10 @@ def case(request: pytest.FixtureRequest, tiny_schema: Schema, every_row: Table) 
         schema = tiny_schema.model_copy(update={"rows": 100_000})
         table = Table.from_codes(schema, {name: every_row.codes(name) for name in schema.modelled})
         return SimpleNamespace(module=mixture, table=table, one_way=TINY_MOVED, pairs=3, rounds=0)
+    if request.param == "mixture with a guide":
+        # The second column follows from the first, code by code: 100 cells on two rungs, 50 on one.
+        table = following_table(20_000)
+        return SimpleNamespace(module=mixture, table=table, one_way=20**2 + 15**2 + 20**2, pairs=1, rounds=0)
     if request.param == "one column":
         table = random_table(booleans(1, 50), 20, 0)
         return SimpleNamespace(module=mixture, table=table, one_way=BOOLEAN_MOVED, pairs=0, rounds=0)
@@ -109,7 +122,7 @@ def run(module: ModuleType, table: Table, budget: Budget, streams: Streams) -> t
 def watch_steps(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """How large one step of the drawn noise is in counts, measured on what every release added."""
     steps: list[float] = []
-    for module in (rounding_module, one_way_module, zoom_module, pairs_module):
+    for module in (rounding_module, one_way_module, zoom_module, pairs_module, guides_module):
 
         def watched(values: np.ndarray, *, streams: Any, mechanism: Any = module.gaussian, **rest: Any) -> np.ndarray:
             out = mechanism(values, streams=streams, **rest)
@@ -137,8 +150,13 @@ def watch_pairs(case: SimpleNamespace, module: ModuleType) -> list[float]:
             moved.append(tables + sum(free[name] for name in {name for pair in pairs for name in pair}))
         return release(table, one_way, coarse, pairs, weights, *rest, **options)
 
+    def watched_fine(table: Table, one_way: Any, coarse: Any, of: dict[str, str], *rest: Any, **options: Any) -> Any:
+        moved.append(len(of))  # a row is in one cell of every table
+        return fine(table, one_way, coarse, of, *rest, **options)
+
     if release is not None:
-        module.release_pairs = watched
+        fine = module.release_fine
+        module.release_pairs, module.release_fine = watched, watched_fine
     return moved
 
 
@@ -151,7 +169,7 @@ def check_ledger(case: SimpleNamespace, module: ModuleType, logged: Callable, mo
     released, _ = run(module, case.table, BUDGET, streams)
     # Between the one-way and the two-way tables, looks into cells: a row moves them by 1, since `wage` alone has wide
     # ones. All are paid in advance, and those with nothing to divide are not made.
-    looks = [1] * (len(steps) - 1 - bool(case.pairs))
+    looks = [1] * (len(steps) - 1 - len(moved_pairs))
     charged: list[Any] = []
     for event in ledger.events:
         if isinstance(event, SelfComposed) and isinstance(event.event, Gaussian):
@@ -195,6 +213,20 @@ def check_ledger(case: SimpleNamespace, module: ModuleType, logged: Callable, mo
 
 def test_the_ledger_is_what_was_drawn(case, copy_of, logged, seen_targets, monkeypatch):
     check_ledger(case, copy_of(case.module), logged, monkeypatch)
+
+
+def test_what_follows_from_other_columns_is_counted_finely_or_pairs_again(seen_targets):
+    """The charge is the same: which of the two it is, released tables tell."""
+    charged = []
+    for name, columns in (("finer two-way tables of 1 pair", {}), ("two-way tables of 1 pair of columns", {"b": 0})):
+        table = following_table(20_000)
+        codes = {n: table.codes(n) * 0 + columns.get(n, table.codes(n)) for n in table.schema.modelled}
+        table = Table.from_codes(table.schema, codes)
+        released, ledger = run(mixture, table, BUDGET, Streams.from_seed(0))
+        assert len(released.guides.of) == (0 if columns else 1)
+        assert ledger.entries[-1].purpose == name
+        charged.append(list(ledger.events))
+    assert charged[0] == charged[1]
 
 
 def test_the_budget_is_spent_and_not_passed(case, seen_targets):
@@ -284,6 +316,7 @@ def canned(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(zoom_module, "gaussian", same_counts)
     monkeypatch.setattr(rounding_module, "gaussian", same_counts)
     monkeypatch.setattr(pairs_module, "gaussian", same_counts)
+    monkeypatch.setattr(guides_module, "gaussian", same_counts)
     monkeypatch.setattr(pairs_module, "select", same_choice)
 
 

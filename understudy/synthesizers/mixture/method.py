@@ -5,7 +5,8 @@ from understudy.progress import Progress
 from understudy.schema import Schema
 from understudy.synthesizers.columns import check_columns, found_cuts, found_grains, release_columns
 from understudy.synthesizers.mixture.coarse import coarse_groups
-from understudy.synthesizers.mixture.pairs import Coarse, Pair, check_pairs, choose_pairs, release_pairs
+from understudy.synthesizers.mixture.guides import choose_guides, release_fine
+from understudy.synthesizers.mixture.pairs import Coarse, Pair, check_pairs, choose_pairs, release_pairs, together
 from understudy.synthesizers.mixture.plan import Config, Plan, make_plan
 from understudy.synthesizers.mixture.released import Released
 from understudy.synthesizers.one_way import OneWay
@@ -31,7 +32,9 @@ def train(
 
     Charges: Gaussians for all one-way tables and common values (`release_columns`); where there are more than a few
     pairs, the private choice of those to measure, or to measure better (`choose_pairs`); a Gaussian for all two-way
-    tables (`release_pairs`). The plan comes from public facts, the coarse bins from the released one-way tables, the
+    tables (`release_pairs`); and one more, for finer tables of columns that follow from others (`release_fine`), or,
+    where there are none, for the two-way tables again. Which of the two is decided by released tables, and the charge
+    is the same. The plan comes from public facts, the coarse bins from the released one-way tables, the
     fit from released tables: none of them sees a row.
     """
     from understudy.synthesizers.mixture.fit import fit_mixture
@@ -50,7 +53,22 @@ def train(
     pairs = [*plan.always, *([] if plan.doubled else chosen)]
     picked = set(chosen)
     weights = [plan.weight(pair, picked) for pair in pairs]
-    found = release_pairs(table, one_way, coarse, pairs, weights, plan, streams=streams, ledger=ledger)
+    found = release_pairs(
+        *(table, one_way, coarse, pairs, weights), noise_multiplier=plan.pair_multiplier, streams=streams, ledger=ledger
+    )
+    of = choose_guides(one_way, coarse, pairs, found, most=plan.guided) if plan.guided else {}
+    fine = None
+    if of:
+        progress("counting pairs", 0.5, _spent(ledger))
+        fine = release_fine(table, one_way, coarse, of, plan, streams=streams, ledger=ledger)
+    elif plan.guided and plan.fine_multiplier:
+        again = release_pairs(
+            *(table, one_way, coarse, pairs, weights),
+            noise_multiplier=plan.fine_multiplier,
+            streams=streams,
+            ledger=ledger,
+        )
+        found = together(found, again)
     targets = make_targets(schema, one_way, coarse, pairs, found, clear=not plan.noisy)
     fitted = fit_mixture(
         targets,
@@ -76,7 +94,7 @@ def train(
         label=plan.label,
         rows=round(one_way.total),
     )
-    return released, ledger
+    return released if fine is None else released.place_by(fine), ledger
 
 
 def _cut(plan: Plan, schema: Schema, one_way: OneWay) -> Coarse:

@@ -76,7 +76,7 @@ def check_pairs(plan: Plan) -> None:
     if plan.pairs:
         check_counts(
             l2_sensitivity=plan.pair_sensitivity,
-            noise_multiplier=plan.pair_multiplier,
+            noise_multiplier=max(plan.pair_multiplier, plan.fine_multiplier),
             purpose=_purpose(plan.pairs),
             fractions=MOST_CELLS,
         )
@@ -125,8 +125,8 @@ def release_pairs(
     coarse: Coarse,
     pairs: list[Pair],
     weights: list[int],
-    plan: Plan,
     *,
+    noise_multiplier: float,
     streams: Streams,
     ledger: Ledger,
 ) -> Interactions:
@@ -154,19 +154,37 @@ def release_pairs(
     stacked = gaussian(
         np.concatenate([part.ravel() for part in parts]),
         l2_sensitivity=sensitivity,
-        noise_multiplier=plan.pair_multiplier,
+        noise_multiplier=noise_multiplier,
         streams=streams,
         ledger=ledger,
         purpose=_purpose(len(pairs)),
     )
     split = np.split(stacked, np.cumsum([part.size for part in parts])[:-1])
     noisy = [found.reshape(part.shape) for found, part in zip(split, parts, strict=True)]
-    noise = plan.pair_multiplier * sensitivity
+    noise = noise_multiplier * sensitivity
     return Interactions(
         pairs=[found / weight for found, weight in zip(noisy[: len(pairs)], weights, strict=True)],
         pair_noise=[noise / weight for weight in weights],
         margins={name: found / MARGIN_WEIGHT for name, found in zip(columns, noisy[len(pairs) :], strict=True)},
         margin_noise=noise / MARGIN_WEIGHT,
+    )
+
+
+def together(first: Interactions, second: Interactions) -> Interactions:
+    """The best mean of two releases of the same tables, whose noise differs by one factor."""
+    if not first.margin_noise or not second.margin_noise:
+        return first if not first.margin_noise else second
+    one, other = 1 / first.margin_noise**2, 1 / second.margin_noise**2
+    scale = math.sqrt(one / (one + other))
+
+    def mean(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        return (one * a + other * b) / (one + other)
+
+    return Interactions(
+        pairs=[mean(a, b) for a, b in zip(first.pairs, second.pairs, strict=True)],
+        pair_noise=[scale * noise for noise in first.pair_noise],
+        margins={name: mean(table, second.margins[name]) for name, table in first.margins.items()},
+        margin_noise=scale * first.margin_noise,
     )
 
 
@@ -181,7 +199,7 @@ def _columns_of(pairs: list[Pair], counts: list[np.ndarray]) -> dict[str, np.nda
 
 
 def _purpose(pairs: int) -> str:
-    return f"two-way tables of {pairs} pairs of columns"
+    return f"two-way tables of {pairs} pair{'s' * (pairs > 1)} of columns"
 
 
 def choose_pairs(

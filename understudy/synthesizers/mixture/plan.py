@@ -35,6 +35,14 @@ PAIRS_PER_CHOSEN = 3
 CHOSEN_WEIGHT = 2
 # The share for choosing: a wrong choice costs a table where few are measured, and a better one where all are.
 SHARE_FOR_CHOOSING, SHARE_FOR_DOUBLING = 0.05, 0.02
+# The share for columns that follow from others inside their bins, which is known once pairs are; where there are none,
+# it goes to the pairs again.
+FINE_SHARE = 0.05
+# A column is cut into so many runs for that that one holds this many times the noise of a cell, if rows were spread
+# evenly; with fewer runs there is nothing to gain over bins.
+NOISE_PER_RUN = 6
+FEWEST_RUNS, MOST_RUNS = 24, 64
+MOST_GUIDED = 4
 # Above this many rows over the noise of a cell, more components find more to learn.
 CLEAR = 1000
 VERY_CLEAR = 2000  # above this, noise is no concern of the fit
@@ -70,6 +78,7 @@ class Config:
     fits: fits from different starts, which are averaged; None follows a public rule.
     bins: most coarse bins of a numeric column; None follows a public rule.
     split_label: split every pair table by a declared label of few classes.
+    guides: place values inside bins by another column, where one tells much of them.
     steps: most gradient steps of the fit.
     """
 
@@ -79,6 +88,7 @@ class Config:
     fits: int | None = None
     bins: int | None = None
     split_label: bool = True
+    guides: bool = True
     steps: int = 1000
 
     def __post_init__(self) -> None:
@@ -97,8 +107,9 @@ class Config:
             whole = isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
             if not whole and not (optional and value is None):
                 raise OptionError(f"{name} must be a whole number from {least} to {most}, got {value!r}")
-        if not isinstance(self.split_label, bool):
-            raise OptionError(f"split_label must be true or false, got {self.split_label!r}")
+        for name in ("split_label", "guides"):
+            if not isinstance(getattr(self, name), bool):
+                raise OptionError(f"{name} must be true or false, got {getattr(self, name)!r}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,6 +125,8 @@ class Plan:
     doubled: bool  # chosen among those that are always measured, to be counted with CHOSEN_WEIGHT; or else besides them
     one_way_multiplier: float
     pair_multiplier: float
+    fine_multiplier: float  # of what is counted once pairs are known
+    guided: int  # the most columns that may follow from others inside their bins; 0: nothing is counted after pairs
     selection_epsilon: float  # of one round of choosing; 0 where nothing is chosen
     bins: int
     most_codes: int
@@ -138,10 +151,14 @@ class Plan:
     def pair_noise(self) -> float:
         """About the standard deviation of a cell of a two-way table that is counted with weight 1.
 
-        Known once pairs are chosen and columns are cut: this is what they have if they have the most codes, and if
-        chosen pairs are of middling size.
+        Known once pairs are chosen and columns are cut: this is what they have if they have the most codes, if chosen
+        pairs are of middling size, and if pairs are counted again for want of columns that follow from others.
         """
-        return self.pair_multiplier * self.pair_sensitivity
+        return _together(self.pair_multiplier, self.fine_multiplier) * self.pair_sensitivity
+
+    def runs(self, guided: int) -> int:
+        """How many runs a column is cut into where so many columns follow from others."""
+        return _runs(self.rows, self.fine_multiplier * math.sqrt(guided))
 
     @property
     def noisy(self) -> bool:
@@ -198,6 +215,19 @@ def _sensitivity(
     return math.sqrt(moved)
 
 
+def _together(first: float, second: float) -> float:
+    """The noise multiplier of the best mean of two releases of the same; 0 stands for none of the second.
+
+    >>> round(_together(3.0, 4.0), 6), _together(3.0, 0.0)
+    (2.4, 3.0)
+    """
+    return first * second / math.hypot(first, second) if second else first
+
+
+def _runs(rows: int, noise: float) -> int:
+    return MOST_RUNS if noise == 0 else min(int(rows / (NOISE_PER_RUN * noise)), MOST_RUNS)
+
+
 def make_plan(config: Config, schema: Schema, budget: Budget) -> Plan:
     """Decides from public facts alone: whether to split by the label, which pairs, how many bins and components."""
     rows = schema.rows
@@ -209,15 +239,15 @@ def make_plan(config: Config, schema: Schema, budget: Budget) -> Plan:
         columns, every = _all_pairs(schema, without=None)
     noise = z * math.sqrt(len(every))
     one_way_share = config.one_way_share or _one_way_share(rows, noise)
-    shares = [one_way_share, 1 - one_way_share]
-    pair_z = z / math.sqrt(shares[1])
+    fine_share = FINE_SHARE if config.guides and _may_follow(schema, columns, z) else 0.0
+    shares = [one_way_share, 1 - one_way_share - fine_share, fine_share]
     always, chosen, doubled, selection_epsilon = every, 0, False, 0.0
     if len(every) > FEW_PAIRS and z > 0:
         with_label = [pair for pair in every if schema.label in pair]
         most = min(MOST_PAIRS_PER_COLUMN * len(columns), len(every) - len(with_label))
         doubled = noise <= rows / WORTH_MEASURING
         selection_share = config.selection_share or (SHARE_FOR_DOUBLING if doubled else SHARE_FOR_CHOOSING)
-        shares = [one_way_share, 1 - one_way_share - selection_share]
+        shares[1] -= selection_share
         if doubled:
             chosen = min((len(every) - len(with_label)) // PAIRS_PER_CHOSEN, most)
         else:
@@ -227,9 +257,12 @@ def make_plan(config: Config, schema: Schema, budget: Budget) -> Plan:
             least = max(min(len(columns), MANY_COLUMNS), len(columns) // 2)
             chosen = min(max(affordable, least), most)
         z = _calibrated(column_facts(schema), rows, tuple(shares), selection_share, chosen, budget)
-        pair_z, selection_epsilon = z / math.sqrt(shares[1]), _round_epsilon(z, selection_share, chosen)
+        selection_epsilon = _round_epsilon(z, selection_share, chosen)
     if not always and not chosen:
-        shares = [1.0, 0.0]  # a single column: the one-way table takes it all
+        shares = [1.0, 0.0, 0.0]  # a single column: the one-way table takes it all
+    pair_z = z / math.sqrt(shares[1]) if shares[1] else z
+    fine_z = z / math.sqrt(fine_share) if fine_share else 0.0
+    both_z = _together(pair_z, fine_z)
     weighted = schema.label if label is None and len(columns) > 2 else None
     pairs = len(always) + (0 if doubled else chosen)
 
@@ -237,7 +270,7 @@ def make_plan(config: Config, schema: Schema, budget: Budget) -> Plan:
         bins, most_codes = _within_limits(schema, columns, config.bins or _bins(rows, noise), pairs, classes)
         sizes = {name: _codes(schema.modelled[name], bins, most_codes) for name in columns}
         moved = _sensitivity(always, chosen, sizes, weighted=weighted, doubled=doubled)
-        return bins, most_codes, sizes, pair_z * moved
+        return bins, most_codes, sizes, both_z * moved
 
     # Fewer codes mean less noise, and less noise more codes: from the noise of many codes, once.
     *_, noise = sized(0.0)
@@ -254,6 +287,8 @@ def make_plan(config: Config, schema: Schema, budget: Budget) -> Plan:
         doubled=doubled,
         one_way_multiplier=z / math.sqrt(shares[0]),
         pair_multiplier=pair_z,
+        fine_multiplier=fine_z,
+        guided=_most_guided(rows, fine_z) if fine_share else 0,
         selection_epsilon=selection_epsilon,
         bins=bins,
         most_codes=most_codes,
@@ -266,7 +301,7 @@ def make_plan(config: Config, schema: Schema, budget: Budget) -> Plan:
 
 @lru_cache(maxsize=32)
 def _calibrated(
-    facts: ColumnFacts, rows: int, shares: tuple[float, float], selection_share: float, rounds: int, budget: Budget
+    facts: ColumnFacts, rows: int, shares: tuple[float, ...], selection_share: float, rounds: int, budget: Budget
 ) -> float:
     """Remembered, since a plan is made twice: to be checked before anything is spent, and to be carried out."""
     return calibrate(lambda noise: _events(noise, facts, rows, shares, selection_share, rounds), budget)
@@ -278,13 +313,25 @@ def _round_epsilon(noise: float, share: float, rounds: int) -> float:
 
 
 def _events(
-    noise: float, facts: ColumnFacts, rows: int, shares: tuple[float, float], selection_share: float, rounds: int
+    noise: float, facts: ColumnFacts, rows: int, shares: tuple[float, ...], selection_share: float, rounds: int
 ) -> list[Event]:
     return [
         *plan_columns(facts, rows, noise / math.sqrt(shares[0])).events,
         SelfComposed(BoundedRange(_round_epsilon(noise, selection_share, rounds)), rounds),
-        Gaussian(noise / math.sqrt(shares[1])),
+        *(Gaussian(noise / math.sqrt(share)) for share in shares[1:] if share),
     ]
+
+
+def _may_follow(schema: Schema, columns: tuple[str, ...], noise_multiplier: float) -> bool:
+    """Whether some column has values enough, and the table rows, for runs that are finer than bins."""
+    fine = [name for name in columns if cells_of(schema.modelled[name]).ordered]
+    fine = [name for name in fine if cells_of(schema.modelled[name]).values > FEWEST_RUNS]
+    noise = noise_multiplier / math.sqrt(FINE_SHARE)
+    return len(columns) > 1 and bool(fine) and _runs(schema.rows, noise) >= FEWEST_RUNS
+
+
+def _most_guided(rows: int, noise_multiplier: float) -> int:
+    return max(n for n in range(1, MOST_GUIDED + 1) if n == 1 or _runs(rows, noise_multiplier * n**0.5) >= FEWEST_RUNS)
 
 
 def _all_pairs(schema: Schema, *, without: str | None) -> tuple[tuple[str, ...], list[tuple[str, str]]]:
