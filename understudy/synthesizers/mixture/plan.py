@@ -37,7 +37,7 @@ CHOSEN_WEIGHT = 2
 SHARE_FOR_CHOOSING, SHARE_FOR_DOUBLING = 0.05, 0.02
 # The share for columns that follow from others inside their bins, which is known once pairs are; where there are none,
 # it goes to the pairs again.
-FINE_SHARE = 0.05
+FINE_SHARE = 0.03
 # A column is cut into so many runs for that that one holds this many times the noise of a cell, if rows were spread
 # evenly; with fewer runs there is nothing to gain over bins.
 NOISE_PER_RUN = 6
