@@ -14,6 +14,8 @@ import understudy as us
 from understudy.cli.plan import looked_for
 from understudy.privacy import Budget, Gaussian, Ledger, Streams, accountant, noise_multiplier
 from understudy.schema import Categorical, Datetime, Integer, Real, Schema
+from understudy.synthesizers import smooth as smooth_module
+from understudy.synthesizers import spikes as spikes_module
 from understudy.synthesizers import zoom as zoom_module
 from understudy.synthesizers.columns import column_facts, plan_columns, release_columns
 from understudy.synthesizers.one_way import fine_cells, release_one_way
@@ -96,19 +98,55 @@ def test_values_of_many_digits_are_counted_where_they_are() -> None:
     assert (cells.index(placed) == found).all()
 
 
-def test_a_lattice_of_many_values_is_found() -> None:
-    """Two hundred values in narrow cells: more than stood out when cells were limited in place of parts."""
-    rng = np.random.default_rng(0)
+def lattice(rows: int) -> tuple[np.ndarray, Schema, object]:
+    """Two hundred values in narrow cells, and nothing beside them."""
     values = 7 + 45 * np.arange(200)
-    schema = Schema(rows=ROWS, columns={"warmth": Integer(low=0, high=9_500)})
-    table = read_table(pd.DataFrame({"warmth": rng.choice(values, ROWS)}), schema)
+    schema = Schema(rows=rows, columns={"warmth": Integer(low=0, high=9_500)})
+    table = read_table(pd.DataFrame({"warmth": np.random.default_rng(0).choice(values, rows)}), schema)
+    return values, schema, table
+
+
+def check_lattice(rows: int, found_at_least: float) -> None:
+    values, schema, table = lattice(rows)
     ledger = Ledger(Budget(1.0, 1e-6))
     z = noise_multiplier(ledger.budget)
     one_way = release_columns(table, schema, noise_multiplier=z, streams=Streams.from_seed(0), ledger=ledger)
     cells = one_way.cells["warmth"]
     found = cells.index(values.astype(cells.dtype))
-    assert (cells.widths[found] == 1).mean() > 0.95
-    assert one_way.counts["warmth"][found].sum() > 0.9 * ROWS
+    held = one_way.counts["warmth"]
+    assert (cells.widths[found] == 1).mean() > found_at_least
+    assert held[found].sum() > 0.95 * rows
+    assert held[np.setdiff1d(np.flatnonzero(cells.widths == 1), found)].sum() < spikes_module.FALSE_SHARE * rows
+
+
+def test_a_lattice_of_many_values_is_found() -> None:
+    """All of them, not only as many cells as a look could divide."""
+    check_lattice(ROWS, 0.98)
+
+
+def test_where_many_values_stand_out_fainter_ones_are_found_too() -> None:
+    """Some 3.5 times the noise each: none of them would stand out alone."""
+    _, schema, _ = lattice(ROWS // 2)
+    z = noise_multiplier(Budget(1.0, 1e-6))
+    zoom = plan_columns(column_facts(schema), schema.rows, z).zoom
+    assert 3 * zoom.noise < schema.rows / 200 < 0.75 * zoom.least
+    check_lattice(ROWS // 2, 0.8)
+
+
+def fixed(limit: float):
+    return lambda scores: scores >= limit
+
+
+def test_a_fixed_limit_would_be_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """High ones lose values of a lattice, low ones find values in a smooth column."""
+    for module in (zoom_module, spikes_module, smooth_module):
+        monkeypatch.setattr(module, "stand_out", fixed(5.0))
+    with pytest.raises(AssertionError):
+        check_lattice(ROWS // 2, 0.8)
+    for module in (zoom_module, spikes_module, smooth_module):
+        monkeypatch.setattr(module, "stand_out", fixed(2.5))
+    with pytest.raises(AssertionError):
+        check_smooth()
 
 
 def test_floats_are_found_to_the_last_digit() -> None:
@@ -140,7 +178,7 @@ def test_a_column_keeps_what_its_cells_held(table) -> None:
         assert (after.counts[name] >= 0).all()
 
 
-def test_a_smooth_column_gets_no_cells() -> None:
+def check_smooth() -> None:
     smooth = frame()
     rng = np.random.default_rng(1)
     smooth["pay"], smooth["fee"] = rng.integers(0, 250_001, ROWS), rng.uniform(0, 5_000, ROWS)
@@ -148,6 +186,10 @@ def test_a_smooth_column_gets_no_cells() -> None:
     public = fine_cells(SCHEMA)
     for name in ("pay", "fee"):
         assert len(one_way.cells[name].starts) == len(public[name].starts)
+
+
+def test_a_smooth_column_gets_no_cells() -> None:
+    check_smooth()
 
 
 def test_the_charge_is_that_of_one_gaussian_release(table) -> None:

@@ -25,6 +25,10 @@ class Runs:
             return _rank(self.ends) - _rank(self.starts)
         return (self.ends - self.starts).astype(np.int64)
 
+    @property
+    def widths(self) -> np.ndarray:
+        return (self.ends - self.starts).astype(np.float64)
+
     def take(self, chosen: np.ndarray) -> "Runs":
         return Runs(self.starts[chosen], self.ends[chosen])
 

@@ -15,20 +15,22 @@ from understudy.privacy import Event, Gaussian, Ledger, Streams, gaussian
 from understudy.privacy.ledger import Prepaid
 from understudy.synthesizers.one_way import ROWS_PER_BLOCK, OneWay
 from understudy.synthesizers.runs import Runs, all_runs, divide_all
+from understudy.synthesizers.spikes import stand_out, usual_around
 from understudy.table.cells import Cells, refined
 from understudy.table.table import Table
 
-SHARE = 0.2  # of what the one-way tables of a fit get, for all looks together
+SHARE, MOST_SHARE = 0.1, 0.2  # of what the one-way tables of a fit get, for a look and for all looks together
 PARTS = 256  # that a run of codes is likely to be divided into at a look
 MOST_LOOKS = 3
 # Parts of all columns that a look counts, which bounds its time: exact noise takes some 20 microseconds a count.
 MOST_PARTS = 64_000
 MOST_VALUES = 4_096  # found of a column, the heaviest: a model keeps them, and cells are numbered by 16 bits
-STANDS_OUT = 5.0  # times the noise of a count
+STANDS_OUT = 5.0  # times the noise of a count: by so much a lone value does, among all parts of a look
 FEWEST_ROWS = 5.0  # where there is little noise or none
 # Declared rows over that noise: below this even a value that a twentieth of all rows share would not stand out.
 WORTH_LOOKING = 20 * STANDS_OUT
-NEIGHBOURS = 8  # on either side, that a cell must stand out of
+# Times the noise that cells hold more than those around, to be looked into: smoothing has left few that are noise.
+LOOKED_INTO = 2.0
 
 
 @dataclass(frozen=True)
@@ -52,8 +54,8 @@ class Zoom:
 
     @property
     def least(self) -> float:
-        """Rows that must share a value for it to be found: counts below are too easily noise."""
-        return _least(self.noise)
+        """Rows with which a value is found even if it is the only one; fewer will do where many stand out."""
+        return max(STANDS_OUT * self.noise, FEWEST_ROWS)
 
     @property
     def purpose(self) -> str:
@@ -85,11 +87,12 @@ def plan_zoom(reach: Reach, rows: int, noise_multiplier: float) -> Zoom:
 
     Nothing is looked at where the declared rows are too few for a common value to stand out of the noise.
     """
+    share = min(SHARE * reach.looks, MOST_SHARE)
     looked = Zoom(
         reach.columns,
         reach.looks,
-        one_way_multiplier=noise_multiplier / math.sqrt(1 - SHARE),
-        look_multiplier=noise_multiplier * math.sqrt(reach.looks / SHARE),
+        one_way_multiplier=noise_multiplier / math.sqrt(1 - share),
+        look_multiplier=noise_multiplier * math.sqrt(reach.looks / share),
     )
     if reach.columns and rows >= WORTH_LOOKING * looked.noise:
         return looked
@@ -106,20 +109,31 @@ def _usual_codes(cells: Cells) -> float:
     return float(np.median(cells.widths[: cells.values]))
 
 
-def _least(noise: float) -> float:
-    return max(STANDS_OUT * noise, FEWEST_ROWS)
-
-
 @dataclass(frozen=True, eq=False)
 class _Counted:
-    """Runs of codes, with the rows that they hold and the noise of these counts: as an array, one for each."""
+    """Runs of codes: rows that they hold, the noise of these counts, and rows that one would expect without a spike."""
 
     runs: Runs
     held: np.ndarray
     noise: np.ndarray
+    expected: np.ndarray
 
     def take(self, chosen: np.ndarray) -> "_Counted":
-        return _Counted(self.runs.take(chosen), self.held[chosen], self.noise[chosen])
+        return _Counted(self.runs.take(chosen), self.held[chosen], self.noise[chosen], self.expected[chosen])
+
+    @property
+    def above(self) -> np.ndarray:
+        return self.held - self.expected
+
+    def expected_of(self, parts: Runs) -> np.ndarray:
+        """What parts of the runs would hold of what is expected, by their width."""
+        within = np.searchsorted(self.runs.starts, parts.starts, side="right") - 1
+        return self.expected[within] * parts.widths / self.runs.widths[within]
+
+    def heavy(self) -> np.ndarray:
+        """Which runs hold a value that many rows share."""
+        enough = self.held >= FEWEST_ROWS
+        return enough & stand_out(self.above / self.noise) if self.noise[0] else enough
 
 
 def zoom_in(table: Table, one_way: OneWay, zoom: Zoom, *, streams: Streams, ledger: Ledger) -> OneWay:
@@ -142,9 +156,10 @@ def zoom_in(table: Table, one_way: OneWay, zoom: Zoom, *, streams: Streams, ledg
         divided = _divided(left)
         if not divided:
             break
-        left = {}
-        for name, counted in _release(table, divided, zoom, streams=streams, paid=paid).items():
-            heavy = counted.take(counted.held >= _least(counted.noise[0]))
+        looked, left = left, {}
+        for name, (parts, held, noise) in _release(table, divided, zoom, streams=streams, paid=paid).items():
+            counted = _Counted(parts, held, noise, looked[name].expected_of(parts))
+            heavy = counted.take(counted.heavy())
             done = (heavy.runs.codes <= 1) | (look == zoom.looks - 1)
             found[name].append(heavy.take(done))
             left[name] = heavy.take(~done)
@@ -157,12 +172,13 @@ def zoom_in(table: Table, one_way: OneWay, zoom: Zoom, *, streams: Streams, ledg
 def _divided(left: dict[str, _Counted]) -> dict[str, Runs]:
     """The parts of all columns that have something to divide."""
     left = {name: counted for name, counted in left.items() if len(counted.held)}
-    return divide_all({n: c.runs for n, c in left.items()}, {n: c.held for n, c in left.items()}, MOST_PARTS)
+    return divide_all({n: c.runs for n, c in left.items()}, {n: c.above for n, c in left.items()}, MOST_PARTS)
 
 
 def _release(
     table: Table, parts: dict[str, Runs], zoom: Zoom, *, streams: Streams, paid: Ledger | Prepaid
-) -> dict[str, _Counted]:
+) -> dict[str, tuple[Runs, np.ndarray, np.ndarray]]:
+    """By column its parts, their noisy counts, and the noise of these."""
     exact = {name: np.zeros(len(runs.starts), dtype=np.int64) for name, runs in parts.items()}
     for block in table.blocks(ROWS_PER_BLOCK):
         for name, runs in parts.items():
@@ -179,21 +195,18 @@ def _release(
     noisy = np.split(stacked, np.cumsum([len(counts) for counts in exact.values()])[:-1])
     noise = zoom.look_multiplier * sensitivity
     return {
-        name: _Counted(runs, held, np.full(len(held), noise))
-        for (name, runs), held in zip(parts.items(), noisy, strict=True)
+        name: (runs, held, np.full(len(held), noise)) for (name, runs), held in zip(parts.items(), noisy, strict=True)
     }
 
 
 def _outstanding(one_way: OneWay, name: str) -> _Counted:
-    """Cells of several values that hold more than their neighbours would let one expect, with what they hold more."""
+    """Cells of several values that hold more than their neighbours would let one expect."""
     cells, noise = one_way.cells[name], one_way.cell_noise(name)
     counts, sizes = one_way.counts[name][: cells.values], cells.sizes
-    padded = np.pad(counts / sizes, NEIGHBOURS, mode="reflect" if cells.values > NEIGHBOURS else "edge")
-    around = np.lib.stride_tricks.sliding_window_view(padded, 2 * NEIGHBOURS + 1)
-    above = counts - sizes * np.median(around, axis=1)
+    usual = usual_around(counts, sizes)
     runs = all_runs(cells)
-    stands = np.flatnonzero((above >= _least(noise)) & (runs.codes > 1))
-    return _Counted(runs.take(stands), above[stands], np.full(len(stands), noise))
+    stands = np.flatnonzero((counts - usual >= max(LOOKED_INTO * noise, FEWEST_ROWS)) & (runs.codes > 1))
+    return _Counted(runs.take(stands), counts[stands], np.full(len(stands), noise), usual[stands])
 
 
 def _with_values(one_way: OneWay, name: str, pieces: list[_Counted]) -> tuple[Cells, np.ndarray]:
