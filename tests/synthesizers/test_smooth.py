@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from understudy.schema import Integer, Schema
 from understudy.synthesizers.denoise import project_to_total
-from understudy.synthesizers.ladder import climb, widths_of
+from understudy.synthesizers.ladder import RUNG, climb, widths_of
 from understudy.synthesizers.one_way import consistent, fine_cells
-from understudy.synthesizers.smooth import cut, smooth, spikes
+from understudy.synthesizers.smooth import MOST_SPIKES, Pieces, cut, smooth
 
 MOST = 256
 
@@ -68,10 +68,13 @@ def test_pieces_hold_every_cell_and_every_count(cells: int):
     truth = np.random.default_rng(0).poisson(np.linspace(0, 40, cells)).astype(float)
     noises = even_noise(cells, 1.0)
     pieces = cut([climb(truth, width) for width in widths_of(cells)], noises, np.ones(cells), MOST)
-    assert len(pieces.starts) <= MOST
-    assert pieces.lengths.sum() == cells
-    np.testing.assert_array_equal(pieces.starts, np.cumsum(pieces.lengths) - pieces.lengths)
-    np.testing.assert_allclose(pieces.counts, np.add.reduceat(truth, pieces.starts))
+    check_pieces(pieces, truth)
+
+
+def check_pieces(pieces: Pieces, truth: np.ndarray) -> None:
+    assert len(pieces.counts) <= MOST + MOST_SPIKES
+    np.testing.assert_array_equal(pieces.lengths, np.bincount(pieces.owners))
+    np.testing.assert_allclose(pieces.counts, np.bincount(pieces.owners, weights=truth))
     np.testing.assert_allclose(pieces.members @ pieces.counts, pieces.joint_counts)
     assert len(pieces.joint_counts) == len(pieces.joint_variances) > 0
 
@@ -80,7 +83,27 @@ def test_heavy_runs_alone_are_cut_into_cells():
     truth = np.zeros(2048)
     truth[800:832] = 500.0
     pieces = cut([climb(truth, width) for width in widths_of(2048)], (10.0, 10.0, 10.0), np.ones(2048), MOST)
-    assert pieces.starts[pieces.lengths == 1].tolist() == list(range(800, 832))
+    assert (pieces.middles[pieces.lengths == 1] - 0.5).tolist() == list(range(800, 832))
+
+
+@pytest.mark.parametrize("values", [40, 600])
+def test_spikes_are_pieces_of_their_own_beside_what_is_left_of_their_run(values: int):
+    """Of more spikes than there is time for, the heaviest."""
+    truth = np.random.default_rng(0).poisson(3.0, 2048).astype(float)
+    at = np.sort(np.random.default_rng(1).choice(2048, values, replace=False))
+    truth[at] += 300.0 + at
+    noises = (10.0, 10.0, 10.0)
+    pieces = cut([climb(truth, width) for width in widths_of(2048)], noises, np.ones(2048), MOST)
+    check_pieces(pieces, truth)
+    kept = np.sort(at[np.argsort(-truth[at], kind="stable")[:MOST_SPIKES]])
+    spiky = np.flatnonzero(pieces.spiky[pieces.owners])
+    assert len(spiky) == min(values, MOST_SPIKES)
+    assert np.isin(spiky, kept).mean() > 0.9
+    assert (pieces.lengths[pieces.spiky] == 1).all()
+    # The count of a run is told once: with its piece where it is one, else with all of its pieces.
+    runs = pieces.members[: len(pieces.members) - 8]
+    assert ((runs @ pieces.lengths) == RUNG).all()
+    assert ((runs > 0).sum(axis=1) > 1).all()
 
 
 @pytest.mark.parametrize(("cells", "part"), [(60, 0.75), (200, 0.4), (2048, 0.2)])
@@ -119,7 +142,7 @@ def test_round_values_stand_out_of_a_smooth_column():
     truth[::10] = 400.0
     noises = even_noise(100, 15.0)
     rungs = noisy_rungs(truth, noises, 0)
-    assert np.flatnonzero(spikes(cut(rungs, noises, np.ones(100), MOST))).tolist() == list(range(0, 100, 10))
+    assert np.flatnonzero(cut(rungs, noises, np.ones(100), MOST).spiky).tolist() == list(range(0, 100, 10))
     found = smooth(rungs, noises, truth.sum(), np.ones(100), most_pieces=MOST)
     assert np.abs(found[::10] - 400).max() < 60
     assert np.abs(np.delete(found, np.arange(0, 100, 10)) - 20).mean() < 8
@@ -153,3 +176,25 @@ def test_a_column_of_missing_cells_alone_is_told_too():
     found = consistent(fine_cells(schema), {"age": [noisy]}, noise={"age": (5.0,)})
     assert (found.counts["age"][:-1] == 0).all()
     assert found.counts["age"][-1] == pytest.approx(found.total)
+
+
+def test_a_column_of_few_values_has_little_beside_them():
+    """A lattice of 150 values, each eight times the noise, and nothing between: all but a few hundredths on them."""
+    truth = np.zeros(2048)
+    truth[9 + 13 * np.arange(150)] = 300.0
+    off = [smoothed(truth, 38.0, seed)[truth == 0].sum() / truth.sum() for seed in range(5)]
+    assert np.mean(off) < 0.02
+
+
+def test_runs_tell_how_high_spikes_are():
+    """A spike and nothing beside it is told by its cell, its run and the run of runs: closer than by its cell alone."""
+    truth = np.zeros(2048)
+    truth[[100, 700, 1500]] = 800.0, 2000.0, 1500.0
+    ours, plain = [], []
+    for seed in range(20):
+        noises = even_noise(2048, 40.0)
+        rungs = noisy_rungs(truth, noises, seed)
+        found = smooth(rungs, noises, truth.sum(), np.ones(2048), most_pieces=MOST)
+        ours.append(np.abs(found - truth)[truth > 0].sum())
+        plain.append(np.abs(rungs[0] - truth)[truth > 0].sum())
+    assert np.mean(ours) < 0.8 * np.mean(plain)

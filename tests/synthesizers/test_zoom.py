@@ -4,6 +4,7 @@ Each privacy check is a function that also runs on code with a bug planted in it
 """
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,8 @@ import understudy as us
 from understudy.cli.plan import looked_for
 from understudy.privacy import Budget, Gaussian, Ledger, Streams, accountant, noise_multiplier
 from understudy.schema import Categorical, Datetime, Integer, Real, Schema
+from understudy.synthesizers import smooth as smooth_module
+from understudy.synthesizers import spikes as spikes_module
 from understudy.synthesizers import zoom as zoom_module
 from understudy.synthesizers.columns import column_facts, plan_columns, release_columns
 from understudy.synthesizers.one_way import fine_cells, release_one_way
@@ -95,6 +98,71 @@ def test_values_of_many_digits_are_counted_where_they_are() -> None:
     assert (cells.index(placed) == found).all()
 
 
+def lattice(rows: int) -> tuple[np.ndarray, Schema, object]:
+    """Two hundred values in narrow cells, and nothing beside them."""
+    values = 7 + 45 * np.arange(200)
+    schema = Schema(rows=rows, columns={"warmth": Integer(low=0, high=9_500)})
+    table = read_table(pd.DataFrame({"warmth": np.random.default_rng(0).choice(values, rows)}), schema)
+    return values, schema, table
+
+
+def check_lattice(rows: int, found_at_least: float) -> None:
+    values, schema, table = lattice(rows)
+    ledger = Ledger(Budget(1.0, 1e-6))
+    z = noise_multiplier(ledger.budget)
+    one_way = release_columns(table, schema, noise_multiplier=z, streams=Streams.from_seed(0), ledger=ledger)
+    cells = one_way.cells["warmth"]
+    found = cells.index(values.astype(cells.dtype))
+    held = one_way.counts["warmth"]
+    assert (cells.widths[found] == 1).mean() > found_at_least
+    assert held[found].sum() > 0.95 * rows
+    assert held[np.setdiff1d(np.flatnonzero(cells.widths == 1), found)].sum() < spikes_module.FALSE_SHARE * rows
+
+
+def test_a_lattice_of_many_values_is_found() -> None:
+    """All of them, not only as many cells as a look could divide."""
+    check_lattice(ROWS, 0.98)
+
+
+def test_where_many_values_stand_out_fainter_ones_are_found_too() -> None:
+    """Some 3.5 times the noise each: none of them would stand out alone."""
+    _, schema, _ = lattice(ROWS // 2)
+    z = noise_multiplier(Budget(1.0, 1e-6))
+    zoom = plan_columns(column_facts(schema), schema.rows, z).zoom
+    assert 3 * zoom.noise < schema.rows / 200 < 0.75 * zoom.least
+    check_lattice(ROWS // 2, 0.8)
+
+
+def fixed(limit: float):
+    return lambda scores: scores >= limit
+
+
+def test_a_fixed_limit_would_be_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """High ones lose values of a lattice, low ones find values in a smooth column."""
+    for module in (zoom_module, spikes_module, smooth_module):
+        monkeypatch.setattr(module, "stand_out", fixed(5.0))
+    with pytest.raises(AssertionError):
+        check_lattice(ROWS // 2, 0.8)
+    for module in (zoom_module, spikes_module, smooth_module):
+        monkeypatch.setattr(module, "stand_out", fixed(2.5))
+    with pytest.raises(AssertionError):
+        check_smooth()
+
+
+def test_floats_are_found_to_the_last_digit() -> None:
+    """Sixty numbers of a formula, some close to 0, where floats are a thousand times as dense."""
+    values = np.unique(np.sin(np.arange(1.0, 61.0) ** 2).astype(np.float32))
+    column = np.random.default_rng(0).choice(values, 4 * ROWS)
+    schema = Schema(rows=4 * ROWS, columns={"score": Real(low=-2.0, high=2.0)})
+    table = read_table(pd.DataFrame({"score": column}), schema)
+    ledger = Ledger(Budget(1.0, 1e-6))
+    z = noise_multiplier(ledger.budget)
+    one_way = release_columns(table, schema, noise_multiplier=z, streams=Streams.from_seed(0), ledger=ledger)
+    cells = one_way.cells["score"]
+    placed = cells.place(cells.index(values), np.random.default_rng(0))
+    assert (placed == values).mean() > 0.9
+
+
 def test_a_column_keeps_what_its_cells_held(table) -> None:
     streams, ledger = Streams.from_seed(3), Ledger(OPEN)
     cells = fine_cells(SCHEMA)
@@ -110,7 +178,7 @@ def test_a_column_keeps_what_its_cells_held(table) -> None:
         assert (after.counts[name] >= 0).all()
 
 
-def test_a_smooth_column_gets_no_cells() -> None:
+def check_smooth() -> None:
     smooth = frame()
     rng = np.random.default_rng(1)
     smooth["pay"], smooth["fee"] = rng.integers(0, 250_001, ROWS), rng.uniform(0, 5_000, ROWS)
@@ -118,6 +186,10 @@ def test_a_smooth_column_gets_no_cells() -> None:
     public = fine_cells(SCHEMA)
     for name in ("pay", "fee"):
         assert len(one_way.cells[name].starts) == len(public[name].starts)
+
+
+def test_a_smooth_column_gets_no_cells() -> None:
+    check_smooth()
 
 
 def test_the_charge_is_that_of_one_gaussian_release(table) -> None:
@@ -145,8 +217,11 @@ def test_few_rows_leave_the_whole_budget_to_the_tables() -> None:
     assert (few.rounding.scales, few.zoom.columns, few.events) == ({}, (), [Gaussian(5.0)])
 
 
-def check_sensitivity(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One row less moves all counts of a look by at most the stated sensitivity, given what was released before."""
+def check_sensitivity(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """One row less moves all counts of a look by at most the stated sensitivity, given what was released before.
+
+    The sensitivities of all looks.
+    """
     rows = frame(3_000)
     streams, ledger = Streams.from_seed(3), Ledger(OPEN)
     cells = fine_cells(SCHEMA)
@@ -166,7 +241,8 @@ def check_sensitivity(monkeypatch: pytest.MonkeyPatch) -> None:
         zoom_in(read_table(part, SCHEMA), one_way, zoom, streams=streams, ledger=ledger)
         return seen
 
-    fixed = [counts.astype(float) for counts, _ in looks(rows)]
+    first = looks(rows)
+    fixed = [counts.astype(float) for counts, _ in first]
     assert len(fixed) == zoom.looks
     furthest = 0.0
     for row in range(30):
@@ -175,10 +251,12 @@ def check_sensitivity(monkeypatch: pytest.MonkeyPatch) -> None:
             assert moved <= sensitivity * (1 + 1e-12)
             furthest = max(furthest, moved)
     assert furthest > 1  # rows that stand on the values of several columns were among them
+    return [sensitivity for _, sensitivity in first]
 
 
 def test_one_row_moves_the_counts_by_no_more_than_is_charged(monkeypatch: pytest.MonkeyPatch) -> None:
-    check_sensitivity(monkeypatch)
+    stated = check_sensitivity(monkeypatch)
+    assert stated == [math.sqrt(3), math.sqrt(2)]  # `pay` is told after one look, and pays for no noise of the next
 
 
 def test_a_row_that_counts_in_several_parts_would_be_caught(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,7 +264,22 @@ def test_a_row_that_counts_in_several_parts_would_be_caught(monkeypatch: pytest.
         place = np.searchsorted(self.starts, codes, side="right") - 1
         return np.cumsum(np.bincount(place[place >= 0], minlength=len(self.starts)))
 
-    monkeypatch.setattr(zoom_module._Parts, "count", cumulative)
+    monkeypatch.setattr(zoom_module.Runs, "count", cumulative)
+    with pytest.raises(AssertionError):
+        check_sensitivity(monkeypatch)
+
+
+def test_noise_for_one_column_less_would_be_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = zoom_module._release
+
+    def forgetful(table: object, parts: dict, zoom: object, **rest: object) -> dict:
+        def sqrt(columns: float) -> float:
+            return math.sqrt(columns - 1)
+
+        monkeypatch.setattr(zoom_module, "math", SimpleNamespace(sqrt=sqrt))
+        return real(table, parts, zoom, **rest)
+
+    monkeypatch.setattr(zoom_module, "_release", forgetful)
     with pytest.raises(AssertionError):
         check_sensitivity(monkeypatch)
 

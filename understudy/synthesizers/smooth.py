@@ -7,16 +7,16 @@ between; long empty tails run out instead of keeping whatever noise is above zer
 no privacy.
 """
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
-from understudy.synthesizers.ladder import RUNG, STANDS_OUT, climb, share_out
+from understudy.synthesizers.ladder import RUNG, climb, share_out
+from understudy.synthesizers.spikes import spikes, stand_out
 
 FEWEST_CELLS = 4  # fewer say nothing of how smooth they are
 WORTH_CUTTING = 4  # runs with more rows than so many times the noise of a cell are cut into cells
-NEIGHBOURS = 3  # on either side, whose median tells a spike
+MOST_SPIKES = 256  # pieces besides, the heaviest: time grows with the third power of pieces
 STIFFNESS_STEP = 4.0
 LEAST_STIFF, STIFFEST = 0.01, 1000.0
 UNITS = 64  # stiffness is told for a column of so many cells
@@ -31,12 +31,15 @@ TINY = 1e-12
 class Pieces:
     """A column cut into n pieces, and the m released counts of several pieces together (`members` is (m, n)).
 
-    `lengths` are in cells, `sizes` what the pieces would hold if rows were spread evenly.
+    `owners` are the pieces of all cells, `middles` and `lengths` of pieces are in cells, `sizes` what they would hold
+    if rows were spread evenly; `spiky` ones are cells that stand out of those around.
     """
 
-    starts: np.ndarray
+    owners: np.ndarray
+    middles: np.ndarray
     lengths: np.ndarray
     sizes: np.ndarray
+    spiky: np.ndarray
     counts: np.ndarray
     variances: np.ndarray
     members: np.ndarray
@@ -51,112 +54,89 @@ def smooth(
 
     `sizes` tell what cells would hold if rows were spread evenly: a cell of one value beside one of fifty is no dip.
     """
-    cells = np.zeros(len(rungs[0]))
+    cells = len(rungs[0])
     if total <= 0:
-        return cells
+        return np.zeros(cells)
     sizes = sizes / sizes.mean()
     pieces = cut(rungs, noises, sizes, most_pieces)
-    held = _levelled(pieces, total)
-    for start, length, mass in zip(pieces.starts, pieces.lengths, held, strict=True):
-        inside = slice(start, start + length)
-        even = np.ones(length)
-        shared = share_out(rungs[0][inside], noises[0] ** 2 * even, sizes[inside], mass)
-        least = LEAST_PART * min(mass / length, noises[0])
-        cells[inside] = least + shared * (1 - least * length / max(mass, TINY))
-    return cells
+    masses = _levelled(pieces, total)
+    held = masses[pieces.owners]
+    for piece in np.flatnonzero(pieces.lengths > 1):
+        inside = np.flatnonzero(pieces.owners == piece)
+        even = np.full(len(inside), noises[0] ** 2)
+        held[inside] = share_out(rungs[0][inside], even, sizes[inside], masses[piece])
+    least = LEAST_PART * np.minimum(masses / pieces.lengths, noises[0])
+    kept = 1 - least * pieces.lengths / np.maximum(masses, TINY)
+    return least[pieces.owners] + held * kept[pieces.owners]
 
 
 def cut(rungs: list[np.ndarray], noises: tuple[float, ...], sizes: np.ndarray, most_pieces: int) -> Pieces:
-    """Single cells if there are few of them; else runs of the next rung, the heaviest of which are cut into cells."""
-    cells = len(rungs[0])
-    if len(rungs) == 1 or cells <= most_pieces:
-        starts, lengths = np.arange(cells), np.ones(cells, dtype=int)
-        counts, variances = rungs[0], np.full(cells, noises[0] ** 2)
-        joint = list(range(1, len(rungs)))
-        members = [starts // RUNG**rung == run for rung in joint for run in range(len(rungs[rung]))]
-        told = [rungs[rung] for rung in joint]
-    else:
-        lengths = climb(np.ones(cells, dtype=int), RUNG)
-        spread = lengths * noises[0] ** 2
-        variances = 1 / (1 / spread + 1 / noises[1] ** 2)
-        counts = variances * (climb(rungs[0], RUNG) / spread + rungs[1] / noises[1] ** 2)
-        fine = np.zeros(len(counts), dtype=bool)
-        fine[np.argsort(-counts, kind="stable")[: max(most_pieces - len(counts), 0) // (RUNG - 1)]] = True
-        fine &= counts > WORTH_CUTTING * noises[0]
-        within = np.repeat(fine, lengths)
-        starts = np.flatnonzero(within | (np.arange(cells) % RUNG == 0))
-        single = within[starts]
-        runs = starts // RUNG
-        counts = np.where(single, rungs[0][starts], counts[runs])
-        variances = np.where(single, noises[0] ** 2, variances[runs])
-        lengths = np.where(single, 1, lengths[runs])
-        joint = list(range(2, len(rungs)))
-        members = [runs == run for run in np.flatnonzero(fine)]
-        members += [starts // RUNG**rung == run for rung in joint for run in range(len(rungs[rung]))]
-        told = [rungs[1][fine], *(rungs[rung] for rung in joint)]
-        joint = [1, *joint]
-    joint_variances = [np.full(len(part), noises[rung] ** 2) for part, rung in zip(told, joint, strict=True)]
+    """Single cells if there are few of them; else runs of the next rung, the heaviest of which are cut into cells.
+
+    Cells that stand out are pieces of their own, and what is left of their run is another.
+    """
+    cells, runs = np.arange(len(rungs[0])), np.arange(len(rungs[0])) // RUNG
+    spiky = spikes(rungs[0], sizes, noises[0])
+    counts, variances = rungs[0], np.full(len(cells), noises[0] ** 2)
+    single, parted = np.ones(len(cells), dtype=bool), np.ones(runs[-1] + 1, dtype=bool)
+    if len(rungs) > 1 and len(cells) > most_pieces:
+        spiky[np.argsort(np.where(spiky, -rungs[0], np.inf), kind="stable")[MOST_SPIKES:]] = False
+        left, left_variances = _left_of_runs(rungs, noises, spiky)
+        fine = np.zeros(len(left), dtype=bool)
+        fine[np.argsort(-left, kind="stable")[: max(most_pieces - len(left), 0) // (RUNG - 1)]] = True
+        fine &= left > WORTH_CUTTING * noises[0]
+        single, parted = spiky | fine[runs], fine | (climb(spiky, RUNG) > 0)
+        counts, variances = (
+            np.where(single, own, of_runs[runs]) for own, of_runs in ((counts, left), (variances, left_variances))
+        )
+    firsts = np.minimum.reduceat(np.where(single, len(cells), cells), np.arange(0, len(cells), RUNG))
+    starts, owners = np.unique(np.where(single, cells, firsts[runs]), return_inverse=True)
+    lengths = np.bincount(owners)
+    # The count of a run that is one piece is told with the piece.
+    joint = [
+        (rung, np.flatnonzero(parted) if rung == 1 else np.arange(len(rungs[rung]))) for rung in range(1, len(rungs))
+    ]
+    members = [starts // RUNG**rung == run for rung, told in joint for run in told]
     return Pieces(
-        starts=starts,
+        owners=owners,
+        middles=np.bincount(owners, weights=cells + 0.5) / lengths,
         lengths=lengths,
-        sizes=np.add.reduceat(sizes, starts),
-        counts=counts,
-        variances=variances,
+        sizes=np.bincount(owners, weights=sizes),
+        spiky=spiky[starts],
+        counts=counts[starts],
+        variances=variances[starts],
         members=np.array(members, dtype=float).reshape(len(members), len(starts)),
-        joint_counts=np.concatenate([np.zeros(0), *told]),
-        joint_variances=np.concatenate([np.zeros(0), *joint_variances]),
+        joint_counts=np.concatenate([np.zeros(0), *(rungs[rung][told] for rung, told in joint)]),
+        joint_variances=np.concatenate([np.zeros(0), *(np.full(len(told), noises[rung] ** 2) for rung, told in joint)]),
     )
 
 
-def spikes(pieces: Pieces) -> np.ndarray:
-    """Pieces that hold clearly more than the pieces around them."""
-    if len(pieces.counts) <= 2 * NEIGHBOURS:
-        return np.zeros(len(pieces.counts), dtype=bool)
-    around, held = _neighbours(pieces.counts / pieces.sizes), _neighbours(pieces.sizes)
-    # A median of few neighbours is noisy itself, by about a fifth of the variance of a count.
-    usual = np.maximum(_weighted_medians(around, held), 0) * pieces.sizes
-    return pieces.counts - usual > 1.1 * _chance(pieces)
-
-
-def _neighbours(numbers: np.ndarray) -> np.ndarray:
-    """Those on either side of every number, without it; beyond the ends, the same ones again."""
-    padded = np.pad(numbers, NEIGHBOURS, mode="reflect")
-    around = np.lib.stride_tricks.sliding_window_view(padded, 2 * NEIGHBOURS + 1)
-    return np.delete(around, NEIGHBOURS, axis=1)
-
-
-def _weighted_medians(numbers: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Of every row: the number with half of the weight on either side, or the mean of the two around that place.
-
-    >>> _weighted_medians(np.array([[3.0, 1.0, 2.0, 9.0]]), np.array([[1.0, 1.0, 1.0, 4.0]])).tolist()
-    [9.0]
-    >>> _weighted_medians(np.array([[3.0, 1.0, 2.0, 9.0]]), np.ones((1, 4))).tolist()
-    [2.5]
-    """
-    order = np.argsort(numbers, axis=1, kind="stable")
-    numbers, passed = np.take_along_axis(numbers, order, 1), np.take_along_axis(weights, order, 1).cumsum(axis=1)
-    half, rounding = passed[:, -1:] / 2, passed[:, -1:] * TINY
-    first = (passed < half - rounding).sum(axis=1, keepdims=True)
-    last = np.minimum((passed <= half + rounding).sum(axis=1, keepdims=True), numbers.shape[1] - 1)
-    return (np.take_along_axis(numbers, first, 1) + np.take_along_axis(numbers, last, 1))[:, 0] / 2
-
-
-def _chance(pieces: Pieces) -> np.ndarray:
-    """How far the largest of so many counts lies off by noise alone, and a little more."""
-    return (math.sqrt(2 * math.log(max(len(pieces.counts), 2))) + STANDS_OUT) * np.sqrt(pieces.variances)
+def _left_of_runs(
+    rungs: list[np.ndarray], noises: tuple[float, ...], spiky: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Counts and variances of runs without their spikes: by their cells, and by their own count if they have none."""
+    counts = climb(np.where(spiky, 0.0, rungs[0]), RUNG)
+    variances = np.maximum(climb(~spiky, RUNG), 1) * noises[0] ** 2
+    both = 1 / (1 / variances + 1 / noises[1] ** 2)
+    whole = climb(spiky, RUNG) == 0
+    return (
+        np.where(whole, both * (counts / variances + rungs[1] / noises[1] ** 2), counts),
+        np.where(whole, both, variances),
+    )
 
 
 def _levelled(pieces: Pieces, total: float) -> np.ndarray:
     """The most probable counts of the pieces, at the stiffness for which the evidence is greatest."""
-    free = spikes(pieces)
+    free = pieces.spiky
     levels = np.log(np.maximum(pieces.counts, np.sqrt(pieces.variances)) / pieces.sizes)
     stiffness = 1.0
     for _ in range(ROUNDS):
         stiffness, levels, held = _most_evident(pieces, total, free, stiffness, levels - levels.mean())
-        found = (pieces.counts - held > _chance(pieces)) & ~free
-        if not found.any():
+        off = (pieces.counts - held) / np.sqrt(pieces.variances)
+        found = stand_out(np.where(free, np.inf, off))
+        if (found == free).all():
             break
-        free |= found
+        free = found
     return held
 
 
@@ -182,9 +162,7 @@ def _ties(pieces: Pieces, free: np.ndarray, stiffness: float, firm: float) -> np
     The mean of all levels has precision `firm`.
     """
     walk = np.flatnonzero(~free)
-    middles = pieces.starts + pieces.lengths / 2
-    unit = (pieces.starts[-1] + pieces.lengths[-1]) / UNITS
-    tied = stiffness * unit / np.diff(middles[walk])
+    tied = stiffness * len(pieces.owners) / UNITS / np.diff(pieces.middles[walk])
     ties = LOOSE * np.eye(len(free)) + firm / len(free) ** 2
     before, after = walk[:-1], walk[1:]
     ties[before, after] -= tied

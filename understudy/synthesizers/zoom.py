@@ -1,7 +1,7 @@
 """Values that many rows share, found inside the fine cells of a numeric column.
 
 A column of 100,000 steps has a few thousand public cells, but its rows may stand on a few values: round amounts, one
-density a district, a fee. Cells that stand out of their neighbours are counted again in 128 parts, and heavy parts once
+density a district, a fee. Cells that stand out of their neighbours are counted again in parts, and heavy parts once
 more, until a part is a single value or no wider than a float can tell. Values found become cells of their own.
 """
 
@@ -14,18 +14,23 @@ import numpy as np
 from understudy.privacy import Event, Gaussian, Ledger, Streams, gaussian
 from understudy.privacy.ledger import Prepaid
 from understudy.synthesizers.one_way import ROWS_PER_BLOCK, OneWay
+from understudy.synthesizers.runs import Runs, all_runs, divide_all
+from understudy.synthesizers.spikes import stand_out, usual_around
 from understudy.table.cells import Cells, refined
 from understudy.table.table import Table
 
-SHARE = 0.2  # of what the one-way tables of a fit get, for all looks together
-PARTS = 128
+SHARE, MOST_SHARE = 0.1, 0.2  # of what the one-way tables of a fit get, for a look and for all looks together
+PARTS = 256  # that a run of codes is likely to be divided into at a look
 MOST_LOOKS = 3
-MOST_CELLS = 64  # of a column that one look divides, the heaviest
-STANDS_OUT = 5.0  # times the noise of a count
+# Parts of all columns that a look counts, which bounds its time: exact noise takes some 20 microseconds a count.
+MOST_PARTS = 64_000
+MOST_VALUES = 4_096  # found of a column, the heaviest: a model keeps them, and cells are numbered by 16 bits
+STANDS_OUT = 5.0  # times the noise of a count: by so much a lone value does, among all parts of a look
 FEWEST_ROWS = 5.0  # where there is little noise or none
 # Declared rows over that noise: below this even a value that a twentieth of all rows share would not stand out.
 WORTH_LOOKING = 20 * STANDS_OUT
-NEIGHBOURS = 8  # on either side, that a cell must stand out of
+# Times the noise that cells hold more than those around, to be looked into: smoothing has left few that are noise.
+LOOKED_INTO = 2.0
 
 
 @dataclass(frozen=True)
@@ -39,17 +44,17 @@ class Zoom:
 
     @property
     def sensitivity(self) -> float:
-        """How far a row moves all counts of a look together, in L2."""
+        """How far a row moves all counts of a look together in L2, where all columns are looked into."""
         return math.sqrt(len(self.columns))
 
     @property
     def noise(self) -> float:
-        """Standard deviation of a count."""
+        """Standard deviation of a count, at most."""
         return self.look_multiplier * self.sensitivity
 
     @property
     def least(self) -> float:
-        """Rows that must share a value for it to be found: counts below are too easily noise."""
+        """Rows with which a value is found even if it is the only one; fewer will do where many stand out."""
         return max(STANDS_OUT * self.noise, FEWEST_ROWS)
 
     @property
@@ -64,16 +69,17 @@ class Zoom:
 
 @dataclass(frozen=True)
 class Reach:
-    """Which columns have cells of several values, and how many looks it takes to part the widest of them; public."""
+    """Which columns have cells of several values, and how many looks it takes to part them; public."""
 
     columns: tuple[str, ...]
     looks: int
 
 
 def reach_of(cells: Mapping[str, Cells]) -> Reach:
-    columns = tuple(name for name, c in cells.items() if c.ordered and _widest(c) > 1)
-    widest = max((_widest(cells[name]) for name in columns), default=1.0)
-    return Reach(columns, min(max(math.ceil(math.log(widest, PARTS) - 1e-9), 1), MOST_LOOKS))
+    widest = {name: float(c.widths[: c.values].max()) for name, c in cells.items() if c.ordered}
+    columns = tuple(name for name, codes in widest.items() if cells[name].size is None or codes > 1)
+    codes = max((_usual_codes(cells[name]) for name in columns), default=1.0)
+    return Reach(columns, min(max(math.ceil(math.log(codes, PARTS) - 1e-9), 1), MOST_LOOKS))
 
 
 def plan_zoom(reach: Reach, rows: int, noise_multiplier: float) -> Zoom:
@@ -81,150 +87,140 @@ def plan_zoom(reach: Reach, rows: int, noise_multiplier: float) -> Zoom:
 
     Nothing is looked at where the declared rows are too few for a common value to stand out of the noise.
     """
+    share = min(SHARE * reach.looks, MOST_SHARE)
     looked = Zoom(
         reach.columns,
         reach.looks,
-        one_way_multiplier=noise_multiplier / math.sqrt(1 - SHARE),
-        look_multiplier=noise_multiplier * math.sqrt(reach.looks / SHARE),
+        one_way_multiplier=noise_multiplier / math.sqrt(1 - share),
+        look_multiplier=noise_multiplier * math.sqrt(reach.looks / share),
     )
     if reach.columns and rows >= WORTH_LOOKING * looked.noise:
         return looked
     return Zoom((), 0, one_way_multiplier=noise_multiplier, look_multiplier=0.0)
 
 
-def _widest(cells: Cells) -> float:
-    """Codes of the widest cell; of floats, about as many as there are between the ends of one of thousands."""
+def _usual_codes(cells: Cells) -> float:
+    """Codes of a cell; of floats, about as many as there are between the ends of one of thousands.
+
+    The median: on a log scale the last cells, which are nearly empty, would make all columns pay for looks.
+    """
     if cells.size is None:
         return float(PARTS**2)
-    return float(cells.widths[: cells.values].max())
+    return float(np.median(cells.widths[: cells.values]))
 
 
 @dataclass(frozen=True, eq=False)
-class _Parts:
-    """Disjoint runs of codes, in order: from `starts` up to `ends`, which are left out."""
+class _Counted:
+    """Runs of codes: rows that they hold, the noise of these counts, and rows that one would expect without a spike."""
 
-    starts: np.ndarray
-    ends: np.ndarray
+    runs: Runs
+    held: np.ndarray
+    noise: np.ndarray
+    expected: np.ndarray
 
-    def take(self, chosen: np.ndarray) -> "_Parts":
-        return _Parts(self.starts[chosen], self.ends[chosen])
+    def take(self, chosen: np.ndarray) -> "_Counted":
+        return _Counted(self.runs.take(chosen), self.held[chosen], self.noise[chosen], self.expected[chosen])
 
-    def count(self, codes: np.ndarray) -> np.ndarray:
-        """How many codes fall into each part; a missing code falls into none."""
-        place = np.searchsorted(self.starts, codes, side="right") - 1
-        inside = (place >= 0) & (codes < self.ends[place])
-        return np.bincount(place[inside], minlength=len(self.starts))
+    @property
+    def above(self) -> np.ndarray:
+        return self.held - self.expected
+
+    def expected_of(self, parts: Runs) -> np.ndarray:
+        """What parts of the runs would hold of what is expected, by their width."""
+        within = np.searchsorted(self.runs.starts, parts.starts, side="right") - 1
+        return self.expected[within] * parts.widths / self.runs.widths[within]
+
+    def heavy(self) -> np.ndarray:
+        """Which runs hold a value that many rows share."""
+        enough = self.held >= FEWEST_ROWS
+        return enough & stand_out(self.above / self.noise) if self.noise[0] else enough
 
 
 def zoom_in(table: Table, one_way: OneWay, zoom: Zoom, *, streams: Streams, ledger: Ledger) -> OneWay:
     """The one-way tables with a cell of its own for every value that many rows share.
 
     Guarantee: which runs of codes are divided comes from the schema and from counts released before. The parts of a
-    column are disjoint, so a row adds 1 to at most one count of each of the columns looked at, and moves all of them
-    together by at most sqrt(columns) in L2: one Gaussian event a look. All looks are charged before the first: whether
-    one finds something to divide follows from the rows, and a charge must not.
+    column are disjoint, so a row adds 1 to at most one count of each of the c columns that have something to divide at
+    a look, and moves all of them together by at most sqrt(c) in L2: one Gaussian event a look, whose noise is scaled to
+    that c. All looks are charged before the first: whether one finds something to divide follows from the rows, and a
+    charge must not.
     """
     if not zoom.columns:
         return one_way
     paid: Ledger | Prepaid = ledger
     if zoom.look_multiplier:
         paid = ledger.prepay(Gaussian(zoom.look_multiplier), zoom.looks, zoom.purpose)
-    left = {name: _outstanding(one_way, name, zoom.least) for name in zoom.columns}
-    found: dict[str, list[tuple[_Parts, np.ndarray]]] = {name: [] for name in zoom.columns}
+    left = {name: _outstanding(one_way, name) for name in zoom.columns}
+    found: dict[str, list[_Counted]] = {name: [] for name in zoom.columns}
     for look in range(zoom.looks):
-        divided = {name: _divide(parts, one_way.cells[name]) for name, parts in left.items() if len(parts.starts)}
+        divided = _divided(left)
         if not divided:
             break
-        counts = _release(table, divided, zoom, streams=streams, paid=paid)
-        left = {}
-        for name, parts in divided.items():
-            heavy = np.flatnonzero(counts[name] >= zoom.least)
-            done = _single(parts, one_way.cells[name]) | (look == zoom.looks - 1)
-            ready = heavy[done[heavy]]
-            found[name].append((parts.take(ready), counts[name][ready]))
-            wide = heavy[~done[heavy]]
-            wide = np.sort(wide[np.argsort(-counts[name][wide], kind="stable")[:MOST_CELLS]])
-            left[name] = parts.take(wide)
+        looked, left = left, {}
+        for name, (parts, held, noise) in _release(table, divided, zoom, streams=streams, paid=paid).items():
+            counted = _Counted(parts, held, noise, looked[name].expected_of(parts))
+            heavy = counted.take(counted.heavy())
+            done = (heavy.runs.codes <= 1) | (look == zoom.looks - 1)
+            found[name].append(heavy.take(done))
+            left[name] = heavy.take(~done)
     cells, counts = dict(one_way.cells), dict(one_way.counts)
     for name, pieces in found.items():
-        cells[name], counts[name] = _with_values(one_way, name, pieces, zoom.noise)
+        cells[name], counts[name] = _with_values(one_way, name, pieces)
     return OneWay(cells, counts, one_way.total, one_way.noise)
 
 
+def _divided(left: dict[str, _Counted]) -> dict[str, Runs]:
+    """The parts of all columns that have something to divide."""
+    left = {name: counted for name, counted in left.items() if len(counted.held)}
+    return divide_all({n: c.runs for n, c in left.items()}, {n: c.above for n, c in left.items()}, MOST_PARTS)
+
+
 def _release(
-    table: Table, divided: dict[str, _Parts], zoom: Zoom, *, streams: Streams, paid: Ledger | Prepaid
-) -> dict[str, np.ndarray]:
-    exact = {name: np.zeros(len(parts.starts), dtype=np.int64) for name, parts in divided.items()}
+    table: Table, parts: dict[str, Runs], zoom: Zoom, *, streams: Streams, paid: Ledger | Prepaid
+) -> dict[str, tuple[Runs, np.ndarray, np.ndarray]]:
+    """By column its parts, their noisy counts, and the noise of these."""
+    exact = {name: np.zeros(len(runs.starts), dtype=np.int64) for name, runs in parts.items()}
     for block in table.blocks(ROWS_PER_BLOCK):
-        for name, parts in divided.items():
-            exact[name] += parts.count(block[name])
+        for name, runs in parts.items():
+            exact[name] += runs.count(block[name])
+    sensitivity = math.sqrt(len(parts))
     stacked = gaussian(
         np.concatenate(list(exact.values())),
-        l2_sensitivity=zoom.sensitivity,
+        l2_sensitivity=sensitivity,
         noise_multiplier=zoom.look_multiplier,
         streams=streams,
         ledger=paid,
         purpose=zoom.purpose,
     )
-    ends = np.cumsum([len(counts) for counts in exact.values()])
-    return dict(zip(exact, np.split(stacked, ends[:-1]), strict=True))
+    noisy = np.split(stacked, np.cumsum([len(counts) for counts in exact.values()])[:-1])
+    noise = zoom.look_multiplier * sensitivity
+    return {
+        name: (runs, held, np.full(len(held), noise)) for (name, runs), held in zip(parts.items(), noisy, strict=True)
+    }
 
 
-def _outstanding(one_way: OneWay, name: str, least: float) -> _Parts:
-    """Cells of several values that hold more than their neighbours would let one expect, the heaviest of them."""
-    cells = one_way.cells[name]
+def _outstanding(one_way: OneWay, name: str) -> _Counted:
+    """Cells of several values that hold more than their neighbours would let one expect."""
+    cells, noise = one_way.cells[name], one_way.cell_noise(name)
     counts, sizes = one_way.counts[name][: cells.values], cells.sizes
-    padded = np.pad(counts / sizes, NEIGHBOURS, mode="reflect" if cells.values > NEIGHBOURS else "edge")
-    around = np.lib.stride_tricks.sliding_window_view(padded, 2 * NEIGHBOURS + 1)
-    above = counts - sizes * np.median(around, axis=1)
-    parts = _all_parts(cells)
-    stands = (above >= max(least, STANDS_OUT * one_way.cell_noise(name))) & ~_single(parts, cells)
-    chosen = np.flatnonzero(stands)
-    chosen = chosen[np.argsort(-above[chosen], kind="stable")[:MOST_CELLS]]
-    return parts.take(np.sort(chosen))
+    usual = usual_around(counts, sizes)
+    runs = all_runs(cells)
+    stands = np.flatnonzero((counts - usual >= max(LOOKED_INTO * noise, FEWEST_ROWS)) & (runs.codes > 1))
+    return _Counted(runs.take(stands), counts[stands], np.full(len(stands), noise), usual[stands])
 
 
-def _all_parts(cells: Cells) -> _Parts:
-    end = np.float32(cells.end) if cells.size is None else np.uint64(cells.size)
-    if cells.size is None:
-        end = np.nextafter(end, np.float32(np.inf))  # the last cell holds the upper bound
-    return _Parts(cells.starts, np.append(cells.starts[1:], end).astype(cells.starts.dtype))
-
-
-def _single(parts: _Parts, cells: Cells) -> np.ndarray:
-    """Which parts hold one code alone."""
-    if cells.size is None:
-        return np.nextafter(parts.starts, np.float32(np.inf)) >= parts.ends
-    return parts.ends - parts.starts <= 1
-
-
-def _divide(parts: _Parts, cells: Cells) -> _Parts:
-    """Each part in up to PARTS parts of about equal width."""
-    starts, ends = [], []
-    for first, last in zip(parts.starts, parts.ends, strict=True):
-        if cells.size is None:
-            edges = np.unique(np.linspace(float(first), float(last), PARTS + 1).astype(np.float32))
-        else:
-            width = int(last) - int(first)
-            pieces = min(width, PARTS)
-            edges = np.array([int(first) + width * i // pieces for i in range(pieces + 1)], dtype=np.uint64)
-        starts.append(edges[:-1])
-        ends.append(edges[1:])
-    return _Parts(np.concatenate(starts), np.concatenate(ends))
-
-
-def _with_values(
-    one_way: OneWay, name: str, pieces: list[tuple[_Parts, np.ndarray]], noise: float
-) -> tuple[Cells, np.ndarray]:
+def _with_values(one_way: OneWay, name: str, pieces: list[_Counted]) -> tuple[Cells, np.ndarray]:
     """Cells and counts of a column with the found values apart; every old cell keeps its count in all."""
     old, counts = one_way.cells[name], one_way.counts[name]
-    starts = np.concatenate([parts.starts for parts, _ in pieces]) if pieces else old.starts[:0]
+    starts = np.concatenate([old.starts[:0], *(piece.runs.starts for piece in pieces)])
     if not len(starts):
         return old, counts
-    ends = np.concatenate([parts.ends for parts, _ in pieces])
-    held = np.concatenate([found for _, found in pieces])
-    order = np.argsort(starts, kind="stable")
-    starts, ends, held = starts[order], ends[order], held[order]
+    ends = np.concatenate([piece.runs.ends for piece in pieces])
+    held = np.concatenate([piece.held for piece in pieces])
+    variances = np.square(np.concatenate([piece.noise for piece in pieces]))
+    heaviest = np.argsort(-held, kind="stable")[:MOST_VALUES]
+    order = heaviest[np.argsort(starts[heaviest], kind="stable")]
+    starts, ends, held, variances = starts[order], ends[order], held[order], variances[order]
     cells = refined(old, np.concatenate([starts, ends]))
     parents = old.index(cells.starts.astype(old.dtype))
     values = np.searchsorted(cells.starts, starts)
@@ -234,7 +230,9 @@ def _with_values(
     number = np.bincount(parents[values], minlength=old.values)
     rest = counts[: old.values] - inside
     # What is left of a cell may be noise alone: then nothing is.
-    noisy = np.sqrt(one_way.cell_noise(name) ** 2 + number * noise**2)
+    noisy = np.sqrt(
+        one_way.cell_noise(name) ** 2 + np.bincount(parents[values], weights=variances, minlength=old.values)
+    )
     rest = np.where((number > 0) & (rest < 2 * noisy), 0.0, rest)
     sizes = cells.sizes
     sizes[values] = 0.0
