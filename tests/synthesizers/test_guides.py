@@ -365,4 +365,4 @@ columns:
         assert some["price"].between(100, 120).all()
         if guides:
             assert (some["size"] * 2 - some["price"]).abs().mean() < 6
-    assert held[True] < 0.5 * held[False]
+    assert held[True] < 0.6 * held[False]
