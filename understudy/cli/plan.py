@@ -109,6 +109,7 @@ def _as_data(plan: "Plan", guess: "Estimate", budget: "Budget") -> dict[str, Any
         "chosen_are_doubled": plan.doubled,
         "selection_epsilon_per_round": plan.selection_epsilon,
         "bins": plan.bins,
+        "guided_at_most": plan.guided,
         "components": plan.components,
         "fits": plan.fits,
         "codes": guess.codes,
@@ -148,6 +149,7 @@ def _print_mixture(plan: "Plan", guess: "Estimate", schema: Schema) -> None:
             ("values", looked_for(schema, plan.one_way_multiplier)),
             ("pairs", pairs),
             ("bins", f"up to {plan.bins} a numeric column; {guess.codes} codes in all"),
+            ("inside bins", _inside_bins(plan)),
             (
                 "mixture",
                 f"{plan.fits} fits of {plan.components} components"
@@ -158,6 +160,16 @@ def _print_mixture(plan: "Plan", guess: "Estimate", schema: Schema) -> None:
         ]
     )
     screen.say(UPPER)
+
+
+def _inside_bins(plan: "Plan") -> str:
+    """Whether columns that follow from others will be counted more finely."""
+    if not plan.guided:
+        return "values follow their own column"
+    return (
+        f"up to {_columns(plan.guided)} that others tell of are counted in some {plan.runs(plan.guided)} runs; if "
+        "there are none, pairs are counted again"
+    )
 
 
 def looked_for(schema: Schema, noise_multiplier: float) -> str:
