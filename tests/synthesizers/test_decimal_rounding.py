@@ -1,4 +1,4 @@
-"""Decimals of reals without a resolution: as frequent in synthetic rows as in real ones, and never moved past the bound.
+"""Decimals of reals without a resolution: as frequent in synthetic rows as in real ones, counted within the bound.
 
 Each privacy check is a function that also runs on code with a bug planted in it, where it must fail.
 """

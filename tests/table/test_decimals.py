@@ -161,3 +161,35 @@ def test_a_common_value_has_a_cell_of_its_own_and_leaves_the_rest_theirs():
     assert (drawn[300:600] == value).all()
     assert (drawn[:300] < value).all()
     assert (drawn[600:] > value).all()
+
+
+@st.composite
+def columns_of_reals(draw) -> Real:
+    low = draw(st.floats(-1e4, 1e4, width=32) | st.floats(-1, 1) | st.just(0.0))
+    width = draw(st.floats(0.1, 1e6) | st.sampled_from([1.0, 10.0, 100.0]))
+    high = low + width
+    inside = low <= 0 <= high
+    return Real(low=low, high=high, log=draw(st.booleans()) and low >= 0, zero_inflated=inside and draw(st.booleans()))
+
+
+@settings(max_examples=100)
+@given(columns_of_reals(), st.integers(0, 99))
+def test_cells_of_any_bounds_have_sizes_and_draw_their_own_codes(column: Real, seed: int):
+    scale = decimals_of(column)
+    if scale is None:
+        return
+    rng = np.random.default_rng(seed)
+    grain = scale.weighted(10.0 ** rng.uniform(-6, 3, scale.classes))
+    cells = dataclasses.replace(cells_of(column, most=64), grain=grain)
+    assert (cells.sizes > 0).all()
+    wanted = np.repeat(np.arange(cells.values), 5)
+    placed = cells.place(wanted, rng)
+    np.testing.assert_array_equal(cells.index(placed), wanted)
+    assert np.isfinite(cells.log_shares(placed, wanted)).all()
+    for cell in np.flatnonzero(np.isnan(cells.points)):
+        first, end = float(cells.starts[cell]), float(np.append(cells.starts[1:], cells.end)[cell])
+        assert cells.share_of_reals(cell, first, end) == pytest.approx(1.0)
+        middle = float(np.float32((first + end) / 2))
+        parts = cells.share_of_reals(cell, first, middle) + cells.share_of_reals(cell, middle, end)
+        heaped = grain.heaped_on(np.array([middle]), np.array([middle]))[0] / cells.sizes[cell]
+        assert parts - heaped == pytest.approx(1.0)  # a decimal in the middle is in both
