@@ -303,7 +303,7 @@ def test_a_model_keeps_its_values_when_saved(tmp_path, table) -> None:
 def test_a_plan_says_what_is_looked_for() -> None:
     zoom = plan_columns(column_facts(SCHEMA), ROWS, 3.0).zoom
     assert looked_for(SCHEMA, 3.0) == (
-        f"those that {zoom.least:,.0f} rows or more share are looked for in 3 columns; round numbers are counted in 2 "
+        f"those that {zoom.least:,.0f} rows or more share are looked for in 3 columns; round numbers are counted in 3 "
         "columns"
     )
     few = SCHEMA.model_copy(update={"rows": 60})

@@ -109,6 +109,47 @@ def test_codes_survive_being_written_as_text(name, data):
     np.testing.assert_array_equal(encoded.codes, codes)
 
 
+REALS = [name for name, column in COLUMNS.items() if codec(column).size is None]
+
+
+@pytest.mark.parametrize("name", REALS)
+@given(data=st.data())
+def test_reals_are_the_shortest_decimals_that_stand_for_them(name, data):
+    """None has a digit that single precision does not tell, none lies outside the bounds, none is another number."""
+    column = COLUMNS[name]
+    codes = np.array(data.draw(st.lists(codes_of(column), max_size=20)), dtype=np.float32)
+    decoded = codec(column).decode(codes)
+    assert decoded.dtype == np.float64
+    for code, value in zip(codes, decoded.tolist(), strict=True):
+        shortest = float(str(code))
+        expected = shortest if column.low <= shortest <= column.high else float(code)
+        np.testing.assert_equal(value, float("nan") if np.isnan(code) else expected)
+        np.testing.assert_equal(np.float32(value), code)
+
+
+def test_a_real_whose_shortest_decimal_is_outside_the_bounds_stays_inside():
+    low = float(np.nextafter(np.float32(0.1), np.float32(1))) - 1e-12  # between 0.1 and the float32 after it
+    column = Real(low=low, high=0.2)
+    code = np.array(float32_bounds(low, 0.2)[:1], dtype=np.float32)
+    assert codec(column).decode(code)[0] >= low
+    assert codec(column).encode(as_read(codec(column).decode(code))).clipped == 0
+
+
+@given(numbers=st.lists(st.decimals(-99_999, 99_999, places=2), max_size=20))
+def test_decimals_of_few_digits_come_back_as_they_were_written(numbers):
+    column = Real(low=-1e5, high=1e5)
+    texts = [str(number) for number in numbers if len(number.as_tuple().digits) <= 6]
+    decoded = codec(column).decode(codec(column).encode(pa.array(texts, type=pa.string())).codes)
+    assert decoded.tolist() == [float(text) for text in texts]
+
+
+def test_reals_in_single_precision_are_the_codes_themselves():
+    codes = np.array([0.1, 9.20624], dtype=np.float32)
+    decoded = codec(Real(low=0, high=10, dtype="float32")).decode(codes)
+    assert decoded.dtype == np.float32
+    np.testing.assert_array_equal(decoded.to_numpy(), codes)
+
+
 ODD = """
 1|1.0|+1|01| 2.5 |1e2|0x1F|nan|NaN|nan(7)|inf|-Infinity|1e400|9007199254740993|9223372036854775808|3.5|true|No|y|T|N
 -9223372036854775809|111111111111111111111111111111|2020-01-01|2020-01-01T10:00|2020-01-01 10:00:00+02:00|2020-13-01

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from understudy.schema.columns import SECONDS, Boolean, Categorical, Datetime, Facts, Integer, Ordinal, Real
+from understudy.schema.decimals import shortest_decimals
 from understudy.schema.fields import parse_moment, value_key
 from understudy.schema.problems import shown
 
@@ -57,7 +58,10 @@ class Axis:
         """
         column = self.column
         if self.size is None:
-            return self.plain(codes).astype(np.float64)
+            codes = self.plain(codes)
+            if column.dtype == "float32":
+                return codes.astype(np.float64)
+            return shortest_decimals(codes, column.low, column.high)
         steps = np.minimum(self.plain(codes), np.uint64(self.size - 1))
         if isinstance(column, Real):
             places = max(-Decimal(repr(number)).as_tuple().exponent for number in (self.low, self.step))
@@ -74,7 +78,8 @@ class Axis:
         if self.size is None:
             first, last = self.bounds
             found = _to_float32(limits)
-            short = found <= limits if strict else found < limits
+            numbers = self.numbers(found)
+            short = numbers <= limits if strict else numbers < limits
             found = np.where(short, np.nextafter(found, np.float32(np.inf)), found)
             found = np.maximum(found, np.float32(first))
             return np.minimum(found, np.float32(last)).astype(np.float32), found <= np.float32(last)
@@ -92,7 +97,8 @@ class Axis:
         if self.size is None:
             first, last = self.bounds
             found = _to_float32(limits)
-            far = found >= limits if strict else found > limits
+            numbers = self.numbers(found)
+            far = numbers >= limits if strict else numbers > limits
             found = np.where(far, np.nextafter(found, np.float32(-np.inf)), found)
             found = np.minimum(found, np.float32(last))
             return np.maximum(found, np.float32(first)).astype(np.float32), found >= np.float32(first)

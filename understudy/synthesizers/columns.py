@@ -12,7 +12,8 @@ from understudy.synthesizers.one_way import OneWay, check_one_way, fine_cells, r
 from understudy.synthesizers.rounding import Rounding, plan_rounding, release_rounding, scales_of
 from understudy.synthesizers.zoom import Reach, Zoom, plan_zoom, reach_of, zoom_in
 from understudy.table.cells import Cells, refined
-from understudy.table.grain import Grain, Scale
+from understudy.table.decimals import Decimals
+from understudy.table.grain import Scale
 from understudy.table.table import Table
 
 
@@ -20,7 +21,7 @@ from understudy.table.table import Table
 class ColumnFacts:
     """What a plan for the columns follows from, besides the declared rows; public."""
 
-    scales: tuple[tuple[str, Scale], ...]
+    scales: tuple[tuple[str, Scale | Decimals], ...]
     reach: Reach
 
 
@@ -108,7 +109,7 @@ def released_cells(
             raise ValueError(f"column {name!r}: weights of round numbers must be those of its values")
         if not (np.isfinite(weights) & (weights > 0)).all():
             raise ValueError(f"column {name!r}: weights of round numbers must be positive")
-        cells[name] = replace(cells[name], grain=Grain(scales[name], weights))
+        cells[name] = replace(cells[name], grain=scales[name].weighted(weights))
     for name, found in cuts.items():
         if found.ndim != 1 or found.dtype != cells[name].starts.dtype or not np.isfinite(found).all():
             raise ValueError(f"column {name!r}: cuts must be codes of the column")

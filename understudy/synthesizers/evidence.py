@@ -33,8 +33,11 @@ class Pieces:
         """A code for each piece, spread over it as over its cell."""
         first, last = self.first[pieces], self.last[pieces]
         if cells.size is None:
-            spread = first + rng.random(len(pieces)) * (last - first)
-            return np.where(np.isnan(first), np.nan, np.clip(spread, first, last)).astype(cells.dtype)
+            missing = np.isnan(first)
+            cell = np.minimum(self.cell[pieces], cells.values - 1)
+            first, last = (np.where(missing, cells.starts[cell], ends) for ends in (first, last))
+            spread = np.clip(cells.spread_reals(cell, first, last, rng), first, last)
+            return np.where(missing, np.nan, spread).astype(cells.dtype)
         return cells.spread(first, last + np.uint64(1), rng).astype(cells.dtype)
 
 
@@ -188,7 +191,7 @@ def _overlaps(cells: Cells, first: Any, last: Any) -> list[tuple[int, float, Any
             share = float(first <= a <= last)
         elif cells.size is None:
             b = min(last, end)
-            share = (b - a) / (end - start)
+            share = cells.share_of_reals(cell, a, b)
         else:
             b = min(last, end - 1)
             share = cells.share(a, b + 1, start, end)

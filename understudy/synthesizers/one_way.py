@@ -9,12 +9,14 @@ import numpy as np
 from understudy.privacy import Ledger, Streams, gaussian
 from understudy.privacy.mechanisms import check_counts
 from understudy.schema import Schema
+from understudy.synthesizers.decimal_weights import decimal_grain_of
 from understudy.synthesizers.denoise import project_to_total
 from understudy.synthesizers.ladder import climb, run_variance, share_out, widths_of
 from understudy.synthesizers.rounding import RoundCounts, grain_of
 from understudy.synthesizers.smooth import FEWEST_CELLS as FEWEST_SMOOTHED
 from understudy.synthesizers.smooth import smooth
 from understudy.table.cells import MOST_CELLS, Cells, cells_of
+from understudy.table.decimals import Decimals
 from understudy.table.table import Table
 
 ROWS_PER_BLOCK = 1 << 16
@@ -167,7 +169,8 @@ def consistent(
 
 
 def _grained(cells: Cells, rungs: list[np.ndarray], noise: tuple[float, ...], found: RoundCounts) -> Cells:
-    return replace(cells, grain=grain_of(found, cells, [rungs[0][: cells.values], *rungs[1:]], noise))
+    weigh = decimal_grain_of if isinstance(found.scale, Decimals) else grain_of
+    return replace(cells, grain=weigh(found, cells, [rungs[0][: cells.values], *rungs[1:]], noise))
 
 
 def _total(cells: Cells, rungs: list[np.ndarray], noise: tuple[float, ...]) -> tuple[float, float]:

@@ -3,6 +3,7 @@
 A column of 100,000 steps may hold multiples of 500 for the most part, none of which stands out by itself. All of them
 together do: rows are counted by how many digits their value has and by the largest of 5, 10, 50, 100 ... that divides
 it. That is a few dozen counts, clear where single values are not, and tells of digits that no cell is fine enough for.
+Reals without a resolution are counted in the same way as steps of their fifth digit, those of more digits by decade.
 """
 
 import math
@@ -17,6 +18,7 @@ from understudy.schema import Schema
 from understudy.synthesizers.ladder import RUNG, climb
 from understudy.table.cells import Cells
 from understudy.table.codec import codec
+from understudy.table.decimals import Decimals, decimals_of
 from understudy.table.grain import MOST_LISTED, Grain, Scale, scale_of
 from understudy.table.table import Table
 
@@ -35,7 +37,7 @@ ROUNDS = 3  # of finding these
 class Rounding:
     """Which columns are counted by how round their values are, and with which noise; public."""
 
-    scales: Mapping[str, Scale]
+    scales: Mapping[str, Scale | Decimals]
     multiplier: float
     rest_multiplier: float  # what is left for other tables
 
@@ -58,20 +60,28 @@ class Rounding:
         return f"round numbers of {len(self.scales)} column" + "s" * (len(self.scales) > 1)
 
 
-def scales_of(schema: Schema) -> dict[str, Scale]:
-    found = {name: scale_of(column, codec(column).size) for name, column in schema.modelled.items()}
+def scales_of(schema: Schema) -> dict[str, Scale | Decimals]:
+    found = {
+        name: scale_of(column, codec(column).size) or decimals_of(column) for name, column in schema.modelled.items()
+    }
     return {name: scale for name, scale in found.items() if scale is not None}
 
 
-def plan_rounding(scales: Mapping[str, Scale], rows: int, noise_multiplier: float) -> Rounding:
-    """Divides the noise multiplier of one-way tables between round numbers and the rest, from public facts."""
-    counted = Rounding(
-        scales,
-        multiplier=noise_multiplier / math.sqrt(SHARE),
-        rest_multiplier=noise_multiplier / math.sqrt(1 - SHARE),
-    )
-    if scales and rows >= WORTH_COUNTING * counted.noise:
-        return counted
+def plan_rounding(scales: Mapping[str, Scale | Decimals], rows: int, noise_multiplier: float) -> Rounding:
+    """Divides the noise multiplier of one-way tables between round numbers and the rest, from public facts.
+
+    Where all columns together would be too many for the declared rows, those of steps are counted alone: more of them
+    stand on round numbers than of reals on decimals.
+    """
+    steps = {name: scale for name, scale in scales.items() if isinstance(scale, Scale)}
+    for several in (scales, steps):
+        counted = Rounding(
+            several,
+            multiplier=noise_multiplier / math.sqrt(SHARE),
+            rest_multiplier=noise_multiplier / math.sqrt(1 - SHARE),
+        )
+        if several and rows >= WORTH_COUNTING * counted.noise:
+            return counted
     return Rounding({}, 0.0, noise_multiplier)
 
 
@@ -79,7 +89,7 @@ def plan_rounding(scales: Mapping[str, Scale], rows: int, noise_multiplier: floa
 class RoundCounts:
     """Released: rows of every class of a scale, with noise of so large a standard deviation."""
 
-    scale: Scale
+    scale: Scale | Decimals
     counts: np.ndarray
     noise: float
 
@@ -113,9 +123,9 @@ def release_rounding(table: Table, rounding: Rounding, *, streams: Streams, ledg
     }
 
 
-def _lookup(scale: Scale, rows: int) -> Callable[[np.ndarray], np.ndarray]:
+def _lookup(scale: Scale | Decimals, rows: int) -> Callable[[np.ndarray], np.ndarray]:
     """The classes of codes; where values are fewer than the declared rows, each is looked at once."""
-    if scale.size >= min(rows, MOST_LISTED):
+    if isinstance(scale, Decimals) or scale.size >= min(rows, MOST_LISTED):
         return scale.classes_of
     table = scale.classes_of(np.arange(scale.size + 1)).astype(np.int16)  # the missing code comes last
     return lambda codes: table[codes]
@@ -136,7 +146,7 @@ def grain_of(found: RoundCounts, cells: Cells, rungs: list[np.ndarray], noise: t
     alone = np.zeros(len(single), dtype=bool)
     grain = Grain(scale, _weights(found, found.counts, scale.values))
     for _ in range(ROUNDS):
-        expected = _expected(replace(cells, grain=grain), rungs, noise)[single]
+        expected = expected_counts(replace(cells, grain=grain).sizes, rungs, noise)[single]
         out = held - expected > STANDS_OUT * max(noise[0], 1.0)
         if (out == alone).all():
             break
@@ -147,14 +157,13 @@ def grain_of(found: RoundCounts, cells: Cells, rungs: list[np.ndarray], noise: t
     return grain
 
 
-def _expected(cells: Cells, rungs: list[np.ndarray], noise: tuple[float, ...]) -> np.ndarray:
-    """What every cell would have of the rows of its run of cells, if round numbers were all that sets cells apart."""
-    sizes = cells.sizes
+def expected_counts(sizes: np.ndarray, rungs: list[np.ndarray], noise: tuple[float, ...]) -> np.ndarray:
+    """What every cell would have of the rows of its run of cells, if its size were all that sets it apart."""
     rows = climb(rungs[0], RUNG)
     if len(rungs) > 1 and noise[0]:
-        variance = climb(np.ones(cells.values), RUNG) * noise[0] ** 2
+        variance = climb(np.ones(len(sizes)), RUNG) * noise[0] ** 2
         rows = (rows / variance + rungs[1] / noise[1] ** 2) / (1 / variance + 1 / noise[1] ** 2)
-    return (np.maximum(rows, 0) / climb(sizes, RUNG))[np.arange(cells.values) // RUNG] * sizes
+    return (np.maximum(rows, 0) / climb(sizes, RUNG))[np.arange(len(sizes)) // RUNG] * sizes
 
 
 def _weights(found: RoundCounts, counts: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -171,28 +180,29 @@ def _weights(found: RoundCounts, counts: np.ndarray, values: np.ndarray) -> np.n
             even = rest / max(values[unit] + rest, 1.0)
             share = even
             if 0 < even < 1:
-                share = _share(counts[unit], counts[unit + 1 : end], even, found.noise)
+                share = share_above(counts[unit : unit + 1], counts[unit + 1 : end], even, found.noise)
             weights[unit] = part * (1 - share) / (1 - even) if even < 1 else part
             part *= share / even if even > 0 else 1.0
     return np.maximum(weights, LEAST_WEIGHT)
 
 
-def _share(own: float, above: np.ndarray, even: float, noise: float) -> float:
+def share_above(own: np.ndarray, above: np.ndarray, even: float, noise: float, doubt: float = DOUBT) -> float:
     """The share of rows on multiples of larger units, between what an even spread has and what was counted.
 
     Differences that noise and luck explain are not believed, so that classes of few rows are even; nor are rows of a
     class itself, where most are above it, that noise alone would show.
     """
-    upper, rows = above.sum(), own + above.sum()
+    lower, upper = own.sum(), above.sum()
+    rows = lower + upper
     if rows <= 0:
         return even
-    variance = noise**2 * ((1 - even) ** 2 * len(above) + even**2) + rows * even * (1 - even)
+    variance = noise**2 * ((1 - even) ** 2 * len(above) + even**2 * len(own)) + rows * even * (1 - even)
     beyond = upper - even * rows
     found = even + beyond / rows
     if beyond > 0:
-        own = own * _believed(own, 1.0, noise)
-        found = upper / (upper + max(own, 0.0))
-    found = even + (found - even) * _believed(abs(beyond), DOUBT, math.sqrt(variance))
+        lower = lower * _believed(lower, 1.0, noise * math.sqrt(len(own)))
+        found = upper / (upper + max(lower, 0.0))
+    found = even + (found - even) * _believed(abs(beyond), doubt, math.sqrt(variance))
     return min(max(found, LEAST_WEIGHT * even), 1 - LEAST_WEIGHT * (1 - even))
 
 

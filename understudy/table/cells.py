@@ -10,6 +10,7 @@ import numpy as np
 
 from understudy.schema import Boolean, Categorical, Column, Datetime, Integer, Real
 from understudy.table.codec import codec
+from understudy.table.decimals import DecimalGrain
 from understudy.table.grain import Grain
 
 MOST_CELLS = 2048  # of a numeric column; a column of 100,000 integers gets about this many
@@ -38,7 +39,7 @@ class Cells:
     bins: np.ndarray | None = None
     points: np.ndarray | None = None
     lookup: np.ndarray | None = None
-    grain: Grain | None = None
+    grain: Grain | DecimalGrain | None = None
 
     @property
     def values(self) -> int:
@@ -65,7 +66,8 @@ class Cells:
         """What each cell would hold (without missing) of values that are spread evenly but for round numbers."""
         if self.size is None:
             widths = np.diff(self.starts.astype(np.float64), append=self.end)
-            return np.where(np.isnan(self.points), widths, widths.mean())
+            held = widths if self.grain is None else self._held(np.arange(self.values))
+            return np.where(np.isnan(self.points), held, widths.mean())
         if self.grain is None:
             return self.widths[: self.values]
         return np.diff(self.grain.below(np.append(self.starts, np.uint64(self.size))))
@@ -75,9 +77,33 @@ class Cells:
         if self.grain is None:
             return -np.log(self.widths)[cells]
         missing = cells >= self.values
-        known = np.where(missing, 0, codes)
-        inside = np.log(self.grain.of_codes(known)) - np.log(self.sizes[np.where(missing, 0, cells)])
-        return np.where(missing, 0.0, inside)
+        known, cells = np.where(missing, 0, codes), np.where(missing, 0, cells)
+        held = self.sizes
+        if self.size is None:
+            held = np.where(np.isnan(self.points), held, 1.0)
+            missing |= ~np.isnan(self.points)[cells]  # a point is all that its cell holds
+        return np.where(missing, 0.0, np.log(self.grain.of_codes(known)) - np.log(held[cells]))
+
+    @property
+    def last_floats(self) -> np.ndarray:
+        """The last code of every cell of reals."""
+        return np.append(np.nextafter(self.starts[1:], np.float32(-np.inf)), np.float32(self.end))
+
+    def _held(self, cells: np.ndarray) -> np.ndarray:
+        """What cells of reals hold by their grain: all that is spread up to the next cell, and their decimals."""
+        ends = np.append(self.starts[1:].astype(np.float64), self.end)[cells]
+        first, last = self.starts[cells], self.last_floats[cells]
+        return self.grain.spread_over(first, ends) + self.grain.heaped_on(first, last)
+
+    def share_of_reals(self, cell: int, first: float, last: float) -> float:
+        """How much of a cell of reals the numbers from `first` to `last` hold; its end is not among them."""
+        end = float(self.starts[cell + 1]) if cell + 1 < self.values else self.end
+        if self.grain is None:
+            return (last - first) / (end - float(self.starts[cell]))
+        ends = np.array([first]), np.array([last])
+        inside = np.minimum(ends[1], self.last_floats[cell])
+        held = self.grain.spread_over(*ends) + self.grain.heaped_on(ends[0], inside)
+        return float(held[0] / self._held(np.array([cell]))[0])
 
     def share(self, first: int, end: int, cell_first: int, cell_end: int) -> float:
         """How much of a cell of steps a run inside it holds; ends are left out."""
@@ -112,18 +138,24 @@ class Cells:
         inside = np.minimum(cells, last)
         missing = cells > last
         if self.size is None:
-            starts = self.starts.astype(np.float64)
-            ends = np.append(starts[1:], self.end)
-            codes = starts[inside] + rng.random(len(cells)) * (ends - starts)[inside]
-            # Rounding to float32 may step over the edge.
-            last_floats = np.append(np.nextafter(self.starts[1:], np.float32(-np.inf)), np.float32(self.end))
-            codes = np.clip(codes.astype(np.float32), self.starts[inside], last_floats[inside])
+            codes = self.spread_reals(inside, self.starts[inside], np.append(self.starts[1:], self.end)[inside], rng)
             points = self.points[inside]
             codes = np.where(np.isnan(points), codes, points)
             return np.where(missing, np.float32(np.nan), codes).astype(self.dtype)
         ends = np.append(self.starts[1:], np.uint64(self.size))
         codes = self.spread(self.starts[inside], ends[inside], rng)
         return np.where(missing, np.uint64(self.size), codes).astype(self.dtype)
+
+    def spread_reals(
+        self, cells: np.ndarray, first: np.ndarray, last: np.ndarray, rng: np.random.Generator
+    ) -> np.ndarray:
+        """A code for each run of reals from `first` to `last` inside a cell."""
+        inside = np.minimum(last, self.last_floats[cells]).astype(np.float32)  # rounding may step over the edge
+        if self.grain is not None:
+            return self.grain.place(first, inside, rng)
+        first, last = first.astype(np.float64), last.astype(np.float64)
+        codes = first + rng.random(len(cells)) * (last - first)
+        return np.clip(codes.astype(np.float32), first.astype(np.float32), inside)
 
     def spread(self, first: np.ndarray, end: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """A code for each run of steps from `first` up to `end`, which is left out."""

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from understudy.errors import DataError
 from understudy.schema.columns import SECONDS, Boolean, Categorical, Datetime, Facts, Integer, Real
+from understudy.schema.decimals import shortest_decimals
 from understudy.schema.fields import value_key
 from understudy.table import parse
 from understudy.table.parse import Parsed
@@ -280,7 +281,10 @@ class FloatCodec(Codec):
         return np.clip(super().check(codes), *map(np.float32, float32_bounds(self.column.low, self.column.high)))
 
     def decode(self, codes: np.ndarray) -> pd.Series:
-        return pd.Series(self.check(codes).astype(self.column.dtype or "float64"))
+        codes = self.check(codes)
+        if self.column.dtype == "float32":
+            return pd.Series(codes)
+        return pd.Series(shortest_decimals(codes, self.column.low, self.column.high))
 
 
 def float32_bounds(low: float, high: float) -> tuple[float, float]:

@@ -96,6 +96,9 @@ class Scale:
             found[here] = place
         return found
 
+    def weighted(self, weights: np.ndarray) -> "Grain":
+        return Grain(self, weights)
+
 
 def scale_of(column: Column, size: int | None) -> Scale | None:
     """The scale of a column of numbers or times in steps, where there is one: few steps need none."""
@@ -122,14 +125,15 @@ def _clock_scale(column: Datetime, size: int) -> Scale | None:
 
 @dataclass(frozen=True, eq=False)
 class Grain:
-    """Weights of codes: `weights[i]` for all of class i of the scale, 1 for 0."""
+    """Weights of codes: `weights[i]` for all of class i of the scale, `zero` for 0."""
 
     scale: Scale
     weights: np.ndarray
+    zero: float = 1.0
 
     def of_codes(self, codes: np.ndarray) -> np.ndarray:
         """The weight of every code."""
-        return np.append(self.weights, 1.0)[self.scale.classes_of(codes)]
+        return np.append(self.weights, self.zero)[self.scale.classes_of(codes)]
 
     def below(self, codes: np.ndarray) -> np.ndarray:
         """The weight of all codes below each of these together.
@@ -155,7 +159,7 @@ class Grain:
         starts = self.scale.starts[:-1]
         found = [(decade, self.weights[start:]) for decade, start in zip(self.scale.decades, starts, strict=True)]
         if self.scale.low <= 0 < self.scale.low + self.scale.size:
-            found.append((Decade(0, 1, (1,)), np.ones(1)))
+            found.append((Decade(0, 1, (1,)), np.array([self.zero])))
         found.sort(key=lambda pair: pair[0].first)
         steps = np.zeros((len(self.scale.units), len(found)))
         bases = [0.0]
