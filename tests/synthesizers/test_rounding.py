@@ -11,22 +11,20 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from rounding_checks import check_post_processing, check_sensitivity
 
 import understudy as us
 from understudy.errors import ModelFileError
-from understudy.privacy import Budget, Gaussian, Ledger, Streams
+from understudy.privacy import Budget, Ledger, Streams
 from understudy.schema import Categorical, Datetime, Integer, Real, Schema
-from understudy.synthesizers import one_way as one_way_module
 from understudy.synthesizers import rounding as rounding_module
-from understudy.synthesizers import zoom as zoom_module
-from understudy.synthesizers.columns import release_columns, released_cells
+from understudy.synthesizers.columns import released_cells
 from understudy.synthesizers.one_way import fine_cells, release_one_way
 from understudy.synthesizers.rounding import (
     RoundCounts,
     Rounding,
     grain_of,
     plan_rounding,
-    release_rounding,
     scales_of,
 )
 from understudy.table.cells import cells_of
@@ -123,35 +121,8 @@ def test_few_rows_leave_the_whole_budget_to_the_tables() -> None:
     assert plan_rounding({}, 100_000, 5.0).events == []
 
 
-def check_sensitivity(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One row less moves all counts by at most the stated sensitivity, and the counts are what gets noise."""
-    rows = frame(300)
-    rounding = plan_rounding(scales_of(SCHEMA), ROWS, 3.0)
-
-    def asked(part: pd.DataFrame) -> tuple[np.ndarray, float]:
-        seen: list[tuple[np.ndarray, float, float]] = []
-
-        def answer(counts, *, l2_sensitivity: float, noise_multiplier: float, **_: object) -> np.ndarray:
-            seen.append((counts, l2_sensitivity, noise_multiplier))
-            return counts.astype(float)
-
-        monkeypatch.setattr(rounding_module, "gaussian", answer)
-        release_rounding(
-            read_table(part, SCHEMA), rounding, streams=Streams.from_seed(0), ledger=Ledger(Budget(1, 0.1))
-        )
-        ((counts, sensitivity, multiplier),) = seen
-        assert multiplier == rounding.multiplier
-        return counts, sensitivity
-
-    whole, sensitivity = asked(rows)
-    assert sensitivity == pytest.approx(math.sqrt(3))
-    moved = [math.sqrt(float(((whole - asked(rows.drop(index=row))[0]) ** 2).sum())) for row in range(60)]
-    assert max(moved) <= sensitivity * (1 + 1e-12)
-    assert max(moved) == pytest.approx(sensitivity)  # a row whose three numbers all count
-
-
 def test_one_row_moves_the_counts_by_no_more_than_is_charged(monkeypatch: pytest.MonkeyPatch) -> None:
-    check_sensitivity(monkeypatch)
+    check_sensitivity(monkeypatch, SCHEMA, frame(300), columns=3)
 
 
 def test_a_row_that_counts_for_every_unit_that_divides_it_would_be_caught(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,28 +133,11 @@ def test_a_row_that_counts_for_every_unit_that_divides_it_would_be_caught(monkey
 
     monkeypatch.setattr(rounding_module.np, "bincount", every_unit)
     with pytest.raises(AssertionError):
-        check_sensitivity(monkeypatch)
+        check_sensitivity(monkeypatch, SCHEMA, frame(300), columns=3)
 
 
 def test_only_released_numbers_come_out(monkeypatch: pytest.MonkeyPatch, table) -> None:
-    """With the mechanism's answers held fixed, a change of rows changes no weight."""
-
-    def canned(values: np.ndarray, *, ledger, noise_multiplier: float, **_: object) -> np.ndarray:
-        ledger.charge(Gaussian(noise_multiplier), "canned")
-        return np.random.default_rng(values.size).normal(100.0, 40.0, values.shape)
-
-    for module in (rounding_module, one_way_module, zoom_module):
-        monkeypatch.setattr(module, "gaussian", canned)
-    first, second = (
-        release_columns(
-            rows, SCHEMA, noise_multiplier=5.0, streams=Streams.from_seed(0), ledger=Ledger(Budget(9.0, 0.1))
-        )
-        for rows in (table, read_table(frame(50, seed=9), SCHEMA))
-    )
-    for name in SCHEMA.modelled:
-        np.testing.assert_array_equal(first.counts[name], second.counts[name])
-        if first.cells[name].grain is not None:
-            np.testing.assert_array_equal(first.cells[name].grain.weights, second.cells[name].grain.weights)
+    check_post_processing(monkeypatch, table, read_table(frame(50, seed=9), SCHEMA))
 
 
 def exact_counts(values: np.ndarray, scale: Scale, noise: float, seed: int = 0) -> RoundCounts:
