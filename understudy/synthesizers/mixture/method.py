@@ -5,8 +5,16 @@ from understudy.progress import Progress
 from understudy.schema import Schema
 from understudy.synthesizers.columns import check_columns, found_cuts, found_grains, release_columns
 from understudy.synthesizers.mixture.coarse import coarse_groups
-from understudy.synthesizers.mixture.guides import choose_guides, release_fine
-from understudy.synthesizers.mixture.pairs import Coarse, Pair, check_pairs, choose_pairs, release_pairs, together
+from understudy.synthesizers.mixture.guides import FineTables, choose_guides, release_fine
+from understudy.synthesizers.mixture.pairs import (
+    Coarse,
+    Interactions,
+    Pair,
+    check_pairs,
+    choose_pairs,
+    release_pairs,
+    together,
+)
 from understudy.synthesizers.mixture.plan import Config, Plan, make_plan
 from understudy.synthesizers.mixture.released import Released
 from understudy.synthesizers.one_way import OneWay
@@ -53,22 +61,7 @@ def train(
     pairs = [*plan.always, *([] if plan.doubled else chosen)]
     picked = set(chosen)
     weights = [plan.weight(pair, picked) for pair in pairs]
-    found = release_pairs(
-        *(table, one_way, coarse, pairs, weights), noise_multiplier=plan.pair_multiplier, streams=streams, ledger=ledger
-    )
-    of = choose_guides(one_way, coarse, pairs, found, most=plan.guided) if plan.guided else {}
-    fine = None
-    if of:
-        progress("counting pairs", 0.5, _spent(ledger))
-        fine = release_fine(table, one_way, coarse, of, plan, streams=streams, ledger=ledger)
-    elif plan.guided and plan.fine_multiplier:
-        again = release_pairs(
-            *(table, one_way, coarse, pairs, weights),
-            noise_multiplier=plan.fine_multiplier,
-            streams=streams,
-            ledger=ledger,
-        )
-        found = together(found, again)
+    found, fine = _release_tables(table, one_way, coarse, pairs, weights, plan, streams=streams, ledger=ledger)
     targets = make_targets(schema, one_way, coarse, pairs, found, clear=not plan.noisy)
     fitted = fit_mixture(
         targets,
@@ -95,6 +88,34 @@ def train(
         rows=round(one_way.total),
     )
     return released if fine is None else released.place_by(fine), ledger
+
+
+def _release_tables(
+    table: Table,
+    one_way: OneWay,
+    coarse: Coarse,
+    pairs: list[Pair],
+    weights: list[int],
+    plan: Plan,
+    *,
+    streams: Streams,
+    ledger: Ledger,
+) -> tuple[Interactions, FineTables | None]:
+    """All pairs, then finer tables of columns that follow from others; pairs once more where none does."""
+
+    def release(noise_multiplier: float) -> Interactions:
+        return release_pairs(
+            *(table, one_way, coarse, pairs, weights), noise_multiplier=noise_multiplier, streams=streams, ledger=ledger
+        )
+
+    found = release(plan.pair_multiplier)
+    if not plan.guided:
+        return found, None
+    of = choose_guides(one_way, coarse, pairs, found, most=plan.guided)
+    if of:
+        return found, release_fine(table, one_way, coarse, of, plan, streams=streams, ledger=ledger)
+    # Without noise there is nothing to gain by counting again.
+    return (together(found, release(plan.fine_multiplier)) if plan.fine_multiplier else found), None
 
 
 def _cut(plan: Plan, schema: Schema, one_way: OneWay) -> Coarse:
