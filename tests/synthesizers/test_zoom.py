@@ -134,7 +134,7 @@ def test_where_many_values_stand_out_fainter_ones_are_found_too() -> None:
 
 
 def fixed(limit: float):
-    return lambda scores: scores >= limit
+    return lambda scores, *_: scores >= limit
 
 
 def test_a_fixed_limit_would_be_caught(monkeypatch: pytest.MonkeyPatch) -> None:
