@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from understudy.synthesizers.ladder import RUNG, climb, share_out
-from understudy.synthesizers.spikes import FALSE_SPIKES, spikes, stand_out
+from understudy.synthesizers.spikes import false_share, spikes, stand_out
 
 FEWEST_CELLS = 4  # fewer say nothing of how smooth they are
 WORTH_CUTTING = 4  # runs with more rows than so many times the noise of a cell are cut into cells
@@ -133,7 +133,7 @@ def _levelled(pieces: Pieces, total: float) -> np.ndarray:
     for _ in range(ROUNDS):
         stiffness, levels, held = _most_evident(pieces, total, free, stiffness, levels - levels.mean())
         off = (pieces.counts - held) / np.sqrt(pieces.variances)
-        found = stand_out(np.where(free, np.inf, off), FALSE_SPIKES)
+        found = stand_out(np.where(free, np.inf, off), false_share(len(pieces.owners)))
         if (found == free).all():
             break
         free = found

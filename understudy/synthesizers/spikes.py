@@ -10,13 +10,14 @@ import numpy as np
 from scipy.special import ndtr
 
 FALSE_SHARE = 0.05  # a common choice; from 0.01 to 0.1 columns differ little
-FALSE_SPIKES = 0.01  # of whole columns, which a false spike may mislead where they are short and noisy
+FALSE_IN_SHORT = 0.01  # of a short column's cells: a false spike there misleads much of it
+SHORT = 256
 NEIGHBOURS = 3  # on either side, whose median is what one would expect
 MEDIAN_NOISE = 1.1  # that of a count less the median of so few neighbours, beside that of a count
 TINY = 1e-12
 
 
-def stand_out(scores: np.ndarray, false_share: float = FALSE_SHARE) -> np.ndarray:
+def stand_out(scores: np.ndarray, share: float = FALSE_SHARE) -> np.ndarray:
     """Which of the scores, standard normal where there is nothing but noise, are too large for that.
 
     >>> lone, many = np.array([3.5] + 999 * [0.0]), np.array(100 * [3.5] + 900 * [0.0])
@@ -27,7 +28,7 @@ def stand_out(scores: np.ndarray, false_share: float = FALSE_SHARE) -> np.ndarra
         return np.zeros(0, dtype=bool)
     descending = np.sort(scores)[::-1]
     by_chance = len(scores) * ndtr(-descending)
-    clear = np.flatnonzero(by_chance <= false_share * np.arange(1, len(scores) + 1))
+    clear = np.flatnonzero(by_chance <= share * np.arange(1, len(scores) + 1))
     if not len(clear):
         return np.zeros(len(scores), dtype=bool)
     return scores >= descending[clear[-1]]
@@ -47,7 +48,12 @@ def usual_around(counts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 def spikes(counts: np.ndarray, sizes: np.ndarray, noise: float) -> np.ndarray:
     """Which cells hold clearly more than those around them would let one expect."""
     above = counts - usual_around(counts, sizes)
-    return stand_out(above / (MEDIAN_NOISE * noise), FALSE_SPIKES)
+    return stand_out(above / (MEDIAN_NOISE * noise), false_share(len(counts)))
+
+
+def false_share(cells: int) -> float:
+    """The expected share of noise among the spikes of a column of so many cells."""
+    return FALSE_IN_SHORT if cells <= SHORT else FALSE_SHARE
 
 
 def _neighbours(numbers: np.ndarray) -> np.ndarray:
