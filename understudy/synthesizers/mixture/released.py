@@ -62,7 +62,9 @@ class Released:
         return arrays
 
     def facts(self) -> dict[str, Any]:
-        return {"label": self.label, "rows": self.rows} | ({"guides": self.guides.of} if self.guides.of else {})
+        facts = {"label": self.label, "rows": self.rows}
+        # Pairs in a list, since a file sorts names and guides must come before what they guide.
+        return facts | ({"guides": [list(pair) for pair in self.guides.of.items()]} if self.guides.of else {})
 
     @classmethod
     def from_parts(cls, schema: Schema, arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> "Released":
@@ -78,7 +80,7 @@ class Released:
             label=facts["label"],
             rows=int(facts["rows"]),
             guides=Guides(
-                of=dict(facts.get("guides", {})),
+                of=dict(facts.get("guides", [])),
                 runs={n: arrays[f"runs.{i}"].astype(np.int64) for i, n in enumerate(names) if f"runs.{i}" in arrays},
                 shares={n: arrays[f"shares.{i}"] for i, n in enumerate(names) if f"shares.{i}" in arrays},
             ),
