@@ -146,7 +146,7 @@ def _probes(pair: Pair) -> Codes:
 
 
 def _row_readings(model: Model, pair: Pair, draws: int, rng: np.random.Generator) -> dict[str, float]:
-    drawn = model.draw(draws, rng)
+    drawn = model.draw(draws, rng, even=False)
     alike = []
     for name, column in pair.schema.modelled.items():
         cells = cells_of(column)

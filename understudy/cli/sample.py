@@ -34,6 +34,12 @@ def sample(
         ),
     ] = None,
     seed: Annotated[int | None, typer.Option("--seed", min=0, help="Repeat the same draw. Costs no privacy.")] = None,
+    even: Annotated[
+        bool,
+        typer.Option(
+            help="Choose rows so that pairs of columns come as often as the model says, or as they are drawn."
+        ),
+    ] = True,
 ) -> None:
     """Draw synthetic rows. Rows are free: drawing any number of them costs no privacy."""
     if not _is_folder(output):  # a path object would forget the slash at the end
@@ -49,7 +55,7 @@ def sample(
     loaded = load(model)
     if output_kind(output, loaded.schema) == "folder":
         check_folder(Path(output))
-    drawn = loaded.sample(rows, where=parse_where(where or (), loaded.schema), seed=seed)
+    drawn = loaded.sample(rows, where=parse_where(where or (), loaded.schema), seed=seed, even=even)
     write_frame(drawn, loaded.schema, output)
     certificate = loaded.certificate
     what = "row" if len(drawn) == 1 else "rows"

@@ -22,6 +22,7 @@ from understudy.progress import Progress, silent
 from understudy.schema import Schema
 from understudy.schema.shown import column_words, rule_words
 from understudy.synthesizers import auto, model_file
+from understudy.synthesizers.even import draw_evenly, tables_to_draw
 from understudy.synthesizers.rules_held import draw_rows
 from understudy.table.frame import frame
 from understudy.table.read import check_names, read_table
@@ -80,13 +81,19 @@ class Model:
         return self.released.rows
 
     def sample(
-        self, n: int | None = None, *, where: Mapping[str, Any] | None = None, seed: int | None = None
+        self,
+        n: int | None = None,
+        *,
+        where: Mapping[str, Any] | None = None,
+        seed: int | None = None,
+        even: bool = True,
     ) -> pd.DataFrame:
         """n synthetic rows (as many as the table had, about, if n is left out), with the schema's columns and types.
 
         where: conditions by column: a value, a list of values, None for missing, or a (low, high) tuple for ordered
         columns, both ends included; a range wider than the declared bounds is cut at them. Drawing costs no privacy; a
-        seed here only makes the draw repeatable.
+        seed here only makes the draw repeatable. even: choose rows so that pairs of columns come as often as the model
+        says (`synthesizers.even`); false takes rows as the method draws them.
         """
         n = self.rows if n is None else n
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
@@ -97,11 +104,18 @@ class Model:
             )
         if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0):
             raise OptionError(f"seed must be a whole number from 0, got {seed!r}")
-        return frame(self.schema, self.draw(int(n), np.random.default_rng(seed), where))
+        return frame(self.schema, self.draw(int(n), np.random.default_rng(seed), where, even=even))
 
-    def draw(self, n: int, rng: np.random.Generator, where: Mapping[str, Any] | None = None) -> dict[str, np.ndarray]:
+    def draw(
+        self, n: int, rng: np.random.Generator, where: Mapping[str, Any] | None = None, *, even: bool = True
+    ) -> dict[str, np.ndarray]:
         """`sample` as codes: of all columns, holding all rules of the schema."""
-        return draw_rows(self.schema, self.released.sample, n, rng, where)
+
+        def drawn() -> dict[str, np.ndarray]:
+            return draw_rows(self.schema, self.released.sample, n, rng, where)
+
+        tables = tables_to_draw(n, len(self.schema.modelled)) if even and not self.schema.images else 1
+        return drawn() if tables == 1 else draw_evenly(drawn, n, tables, self.schema.label, rng)
 
     def log_prob(self, rows: Any) -> np.ndarray:
         """Natural logarithm of the model's probability of each row (density, for reals without a resolution).
