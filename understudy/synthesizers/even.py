@@ -22,8 +22,8 @@ FEWEST_ROWS = 50  # below this there is nothing to balance
 MOST_TABLES = 16
 POOL_CELLS = 1 << 22  # of all tables drawn: rows times columns
 MOST_PAIRS = 400  # of columns; beyond this those with the label, and others by chance
-BINS = 20  # of a column in pairs
-RUNS = 128  # of a column by itself
+BINS = 16  # of a column in pairs
+RUNS = 64  # of a column by itself
 MOST_CLASSES = 10  # of the label
 EXPECTED = 2.0  # rows in a cell: rarer cells of a table are one cell together, or rare rows would be shunned
 LOOK = 256  # rows that a round considers to give away; twice as many to take in
@@ -105,19 +105,19 @@ class Tables:
     def of(cls, pool: Codes, n: int, label: str | None, rng: np.random.Generator) -> "Tables":
         """All tables of a pool of which n rows are to be taken."""
         bins = int(min(BINS, max(2, math.sqrt(n / EXPECTED))))
-        names, coded = list(pool), [runs_of(column, bins) for column in pool.values()]
-        classes = names.index(label) if label in pool and coded[names.index(label)].max() < MOST_CLASSES else None
+        runs = int(min(RUNS, max(bins, n / EXPECTED)))
+        coarse, fine = zip(*(runs_of(column, bins, runs) for column in pool.values()), strict=True)
+        classes = list(pool).index(label) if label in pool else None
+        if classes is not None and coarse[classes].max() >= MOST_CLASSES:
+            classes = None
         tables: list[tuple[int, ...]] = []
-        for pair in pairs_of(len(names), classes, rng):
+        for pair in pairs_of(len(pool), classes, rng):
             tables.append(pair)
             if classes is not None and classes not in pair:
                 tables.append((*pair, classes))
-        for place, column in enumerate(pool.values()):
-            fine = runs_of(column, int(min(RUNS, max(bins, n / EXPECTED))))
-            if fine.max() > coded[place].max():
-                tables.append((len(coded),))
-                coded.append(fine)
-        codes = np.stack(coded, axis=1).astype(np.int32)
+        finer = [b for a, b in zip(coarse, fine, strict=True) if b.max() > a.max()]
+        tables += [(len(coarse) + place,) for place in range(len(finer))]
+        codes = np.stack([*coarse, *finer], axis=1).astype(np.int32)
         return cls._counted(codes, tables, n / len(codes))
 
     @classmethod
@@ -158,14 +158,15 @@ def pairs_of(columns: int, label: int | None, rng: np.random.Generator) -> list[
     return with_label + [others[place] for place in drawn]
 
 
-def runs_of(values: np.ndarray, runs: int) -> np.ndarray:
-    """Codes of up to `runs` runs of values of about as many rows each; missing ones (NaN, the last code) are values.
+def runs_of(values: np.ndarray, *numbers: int) -> list[np.ndarray]:
+    """For each number, codes of up to so many runs of values, of about as many rows each; missing is a value.
 
-    >>> runs_of(np.array([5.0, 1.0, 2.0, 2.0]), 8).tolist(), runs_of(np.arange(6), 2).tolist()
-    ([2, 0, 1, 1], [0, 0, 0, 1, 1, 1])
+    >>> [codes.tolist() for codes in runs_of(np.array([5.0, 1.0, 2.0, 2.0]), 8, 2)]
+    [[2, 0, 1, 1], [1, 0, 0, 0]]
     """
     found, index, counts = np.unique(values, return_inverse=True, return_counts=True)
-    if len(found) > runs:
-        middles = (np.cumsum(counts) - counts / 2) / counts.sum()
-        index = np.unique(np.floor(middles * runs), return_inverse=True)[1][index]
-    return index
+    middles = (np.cumsum(counts) - counts / 2) / counts.sum()
+    return [
+        index if len(found) <= number else np.unique(np.floor(middles * number), return_inverse=True)[1][index]
+        for number in numbers
+    ]
