@@ -11,6 +11,7 @@ STEPS = (
     "bench.auto",
     "bench.narrow",
     "bench.fresh",
+    "bench.even",
     "bench.speed.rows",
     "bench.speed.dpsgd",
     "bench.speed.embedding",

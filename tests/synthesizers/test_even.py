@@ -6,7 +6,7 @@ import pytest
 
 import understudy as us
 from understudy.synthesizers import even
-from understudy.synthesizers.even import Tables, choose, draw_evenly, pairs_of, tables_to_draw
+from understudy.synthesizers.even import Tables, choose, choose_evenly, pairs_of, tables_to_draw
 
 NEVER = {"columns": ["a", "b"], "never": [[{"from": 10}, "1"]]}
 
@@ -35,33 +35,33 @@ def test_pairs_lie_closer_to_the_model_than_those_of_a_plain_draw(n, ratio):
     plain, chosen = [], []
     for _ in range(6):
         plain.append(np.abs(pair_shares(skewed_rows(n, rng)) - truth()).sum())
-        rows = draw_evenly(lambda: skewed_rows(n, rng), n, 16, "d", rng)
+        rows = choose_evenly([skewed_rows(n, rng) for _ in range(16)], "d", rng)
         chosen.append(np.abs(pair_shares(rows) - truth()).sum())
     assert np.mean(chosen) < ratio * np.mean(plain)
 
 
-def test_rare_rows_come_as_often_as_in_the_pool():
-    """Rows in cells of less than a row each would be shunned if such cells were matched one by one."""
+def rare_share(n: int, tables: int) -> tuple[float, float, float]:
+    """Of rows in cells that expect less than half a row: their mean share in tables of n chosen rows, their true
+    share, and the standard error of the first if rows were drawn alone."""
     rng = np.random.default_rng(1)
-    n, tables = 200, 150
-    found = np.mean([pair_shares(draw_evenly(lambda: skewed_rows(n, rng), n, 8, "d", rng)) for _ in range(tables)], 0)
+    chosen = (choose_evenly([skewed_rows(n, rng) for _ in range(8)], "d", rng) for _ in range(tables))
+    found = np.mean([pair_shares(rows) for rows in chosen], axis=0)
     rare = truth() * n < 0.5
     assert rare.sum() > 20
-    expected = truth()[rare].sum()
-    error = np.sqrt(expected / (n * tables))
-    assert abs(found[rare].sum() - expected) < 4 * error
+    share = truth()[rare].sum()
+    return found[rare].sum(), share, np.sqrt(share / (n * tables))
+
+
+def test_rare_rows_come_as_often_as_in_the_pool():
+    found, share, error = rare_share(200, 150)
+    assert abs(found - share) < 4 * error
 
 
 def test_rare_rows_are_shunned_where_cells_are_matched_one_by_one(monkeypatch):
-    """The test above can fail: this is what it would see without cells that share their rare places."""
+    """The test above can fail: this is what it would see if rare places of a table were cells of their own."""
     monkeypatch.setattr(even, "EXPECTED", 0.02)
-    monkeypatch.setattr(even, "BINS", 16)
-    rng = np.random.default_rng(1)
-    n, tables = 200, 60
-    found = np.mean([pair_shares(draw_evenly(lambda: skewed_rows(n, rng), n, 8, "d", rng)) for _ in range(tables)], 0)
-    rare = truth() * n < 0.5
-    expected = truth()[rare].sum()
-    assert found[rare].sum() < expected - 4 * np.sqrt(expected / (n * tables))
+    found, share, error = rare_share(200, 60)
+    assert found < share - 4 * error
 
 
 def test_rows_of_the_pool_are_chosen_each_once():

@@ -22,7 +22,7 @@ from understudy.progress import Progress, silent
 from understudy.schema import Schema
 from understudy.schema.shown import column_words, rule_words
 from understudy.synthesizers import auto, model_file
-from understudy.synthesizers.even import draw_evenly, tables_to_draw
+from understudy.synthesizers.even import choose_evenly, tables_to_draw
 from understudy.synthesizers.rules_held import draw_rows
 from understudy.table.frame import frame
 from understudy.table.read import check_names, read_table
@@ -110,12 +110,21 @@ class Model:
         self, n: int, rng: np.random.Generator, where: Mapping[str, Any] | None = None, *, even: bool = True
     ) -> dict[str, np.ndarray]:
         """`sample` as codes: of all columns, holding all rules of the schema."""
+        asked: list[int] = []
 
-        def drawn() -> dict[str, np.ndarray]:
-            return draw_rows(self.schema, self.released.sample, n, rng, where)
+        def counted(count: int, rng: np.random.Generator, where: Mapping[str, Any] | None) -> dict[str, np.ndarray]:
+            asked.append(count)
+            return self.released.sample(count, rng, where)
 
-        tables = tables_to_draw(n, len(self.schema.modelled)) if even and not self.schema.images else 1
-        return drawn() if tables == 1 else draw_evenly(drawn, n, tables, self.schema.label, rng)
+        def table() -> dict[str, np.ndarray]:
+            return draw_rows(self.schema, counted, n, rng, where)
+
+        tables = [table()]
+        if even and not self.schema.images:
+            # Rules may reject most rows: what one table took to draw decides how many more are worth it.
+            number = tables_to_draw(n, len(self.schema.modelled), drawn=sum(asked))
+            tables += [table() for _ in range(number - 1)]
+        return tables[0] if len(tables) == 1 else choose_evenly(tables, self.schema.label, rng)
 
     def log_prob(self, rows: Any) -> np.ndarray:
         """Natural logarithm of the model's probability of each row (density, for reals without a resolution).

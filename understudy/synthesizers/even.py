@@ -10,7 +10,7 @@ It sees drawn rows alone: post-processing of a release, at no cost of privacy.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -32,24 +32,25 @@ ROUNDS = 600
 PATIENCE = 25  # rounds without a hundredth of gain
 
 
-def tables_to_draw(n: int, columns: int) -> int:
+def tables_to_draw(n: int, columns: int, *, drawn: int | None = None) -> int:
     """How many tables of n rows are drawn to choose n rows from; 1 where choosing is not worth its time.
+
+    drawn: rows that were drawn to get one table of n, where not all were kept.
 
     >>> [tables_to_draw(n, 14) for n in (10, 900, 33_000, 100_000, 1_000_000)]
     [1, 16, 9, 2, 1]
+    >>> tables_to_draw(33_000, 14, drawn=99_000)
+    3
     """
     if n < FEWEST_ROWS or columns < 2:
         return 1
-    return max(1, min(MOST_TABLES, POOL_CELLS // (n * columns)))
+    return max(1, min(MOST_TABLES, POOL_CELLS // (max(n, drawn or n) * columns)))
 
 
-def draw_evenly(
-    draw: Callable[[], Codes], n: int, tables: int, label: str | None, rng: np.random.Generator
-) -> dict[str, np.ndarray]:
-    """n rows of `tables` draws of n rows each, which together are as close to all of them as exchanging rows brings."""
-    drawn = [draw() for _ in range(tables)]
-    pool = {name: np.concatenate([table[name] for table in drawn]) for name in drawn[0]}
-    chosen = choose(pool, n, label, rng)
+def choose_evenly(tables: Sequence[Codes], label: str | None, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """As many rows of several tables as each has, which together are as close to all as exchanging rows brings."""
+    pool = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
+    chosen = choose(pool, len(next(iter(pool.values()))) // len(tables), label, rng)
     return {name: codes[chosen] for name, codes in pool.items()}
 
 
@@ -162,7 +163,7 @@ def runs_of(values: np.ndarray, *numbers: int) -> list[np.ndarray]:
     """For each number, codes of up to so many runs of values, of about as many rows each; missing is a value.
 
     >>> [codes.tolist() for codes in runs_of(np.array([5.0, 1.0, 2.0, 2.0]), 8, 2)]
-    [[2, 0, 1, 1], [1, 0, 0, 0]]
+    [[2, 0, 1, 1], [1, 0, 1, 1]]
     """
     found, index, counts = np.unique(values, return_inverse=True, return_counts=True)
     middles = (np.cumsum(counts) - counts / 2) / counts.sum()
