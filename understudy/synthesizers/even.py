@@ -2,8 +2,8 @@
 
 A table of n drawn rows misses its model's two-way tables by the luck of n draws, however good the model is. Here
 several such tables are drawn, and n of all their rows are taken: one drawn table whose rows are exchanged for others
-until its counts are close to a share of all rows' counts. What is matched: every column in fine runs, pairs of
-columns, and pairs within each class of the label. Kernel thinning (Dwivedi and Mackey 2021) has the same aim for
+until its counts are close to a share of all rows' counts. What is matched: pairs of columns, also within each class of
+the label, and every column in fine runs by class. Kernel thinning (Dwivedi and Mackey 2021) has the same aim for
 smooth functions.
 
 It sees drawn rows alone: post-processing of a release, at no cost of privacy.
@@ -113,11 +113,10 @@ class Tables:
             classes = None
         tables: list[tuple[int, ...]] = []
         for pair in pairs_of(len(pool), classes, rng):
-            tables.append(pair)
-            if classes is not None and classes not in pair:
-                tables.append((*pair, classes))
+            tables += [pair] if classes is None or classes in pair else [pair, (*pair, classes)]
         finer = [b for a, b in zip(coarse, fine, strict=True) if b.max() > a.max()]
-        tables += [(len(coarse) + place,) for place in range(len(finer))]
+        by_class = () if classes is None else (classes,)
+        tables += [(len(coarse) + place, *by_class) for place in range(len(finer))]
         codes = np.stack([*coarse, *finer], axis=1).astype(np.int32)
         return cls._counted(codes, tables, n / len(codes))
 
