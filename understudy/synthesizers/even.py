@@ -126,10 +126,11 @@ class Tables:
         columns, strides = np.zeros((2, len(tables), 3), dtype=np.int64)
         starts, cell_of, totals = [], [], []
         places = cells = 0
+        by_column = np.ascontiguousarray(codes.T)
         for number, table in enumerate(tables):
             columns[number, : len(table)] = table
             strides[number, : len(table)] = np.cumprod([1, *sizes[list(table[:-1])]])
-            counts = np.bincount(codes[:, list(table)] @ strides[number, : len(table)])
+            counts = np.bincount(sum(by_column[i] * stride for i, stride in zip(table, strides[number], strict=False)))
             common = counts * share >= EXPECTED
             kept = int(common.sum())
             cell_of.append(cells + np.where(common, np.cumsum(common) - 1, kept))
