@@ -45,6 +45,7 @@ def train(
     is the same. The plan comes from public facts, the coarse bins from the released one-way tables, the
     fit from released tables: none of them sees a row.
     """
+    from understudy.synthesizers.mixture.factors import with_factors
     from understudy.synthesizers.mixture.fit import fit_mixture
     from understudy.synthesizers.mixture.targets import make_targets
 
@@ -76,6 +77,8 @@ def train(
         note=_spent(ledger),
         more=config.components is None and config.fits is None,
     )
+    if plan.noisy:
+        fitted = with_factors(targets, fitted)
     released = Released(
         schema=schema,
         weights=fitted.weights,
