@@ -31,7 +31,8 @@ class Released:
     Component k of class c has weight `weights[c, k]` and, for the coarse codes of all columns side by side,
     `probabilities[c, k]`; `groups` maps each column's fine cells to its coarse codes, `fine` holds the cells' counts,
     `cuts` where common values cut the public cells, `grains` how often round numbers come, `guides` which columns are
-    placed inside their codes by which others.
+    placed inside their codes by which others. `lean`: components rise or fall inside bins as they do from bin to bin;
+    where each is a single draw of a generator, what it has inside bins tells nothing.
     """
 
     schema: Schema
@@ -44,6 +45,7 @@ class Released:
     cuts: dict[str, np.ndarray] = field(default_factory=dict)
     grains: dict[str, np.ndarray] = field(default_factory=dict)
     guides: Guides = field(default_factory=Guides)
+    lean: bool = True
 
     def arrays(self) -> dict[str, np.ndarray]:
         arrays = {"weights": self.weights, "probabilities": self.probabilities}
@@ -122,7 +124,9 @@ class Released:
     def parts(self) -> dict[str, np.ndarray]:
         """By column, the part of a code that every fine cell lies in; the whole code, if another column guides it."""
         return {
-            name: groups if name in self.guides.of else part_codes(self.cells[name], groups, self.fine[name])
+            name: groups
+            if name in self.guides.of or not self.lean
+            else part_codes(self.cells[name], groups, self.fine[name])
             for name, groups in self.groups.items()
         }
 

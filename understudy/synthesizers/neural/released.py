@@ -186,6 +186,7 @@ class Released:
             fine=self.fine,
             label=None,
             rows=self.rows,
+            lean=False,
         )
 
     def _tables(self, g: Generator, count: int, rng: np.random.Generator) -> np.ndarray:
