@@ -1,5 +1,7 @@
 """Components lean inside the bins of an ordered column; codes, classes and the column itself stay as they were."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,6 +11,8 @@ from understudy.schema import Categorical, Integer, Schema
 from understudy.synthesizers.mixture import parts as parts_module
 from understudy.synthesizers.mixture.parts import part_codes, part_probabilities
 from understudy.synthesizers.mixture.released import Released
+from understudy.synthesizers.neural import released as generators
+from understudy.synthesizers.neural.released import Generator
 from understudy.table.cells import cells_of
 
 CELLS = cells_of(Integer(low=0, high=11, missing=True))
@@ -42,6 +46,26 @@ def test_unordered_columns_and_single_values_have_no_parts():
     assert part_codes(CELLS, apart, COUNTS) is apart
     table = np.full((1, 13), 1 / 13)
     assert part_probabilities(CELLS, apart, apart, COUNTS, np.ones(13), np.ones(1), table) is table
+
+
+def test_draws_of_a_generator_have_no_parts():
+    """Each of them is a component: thousands, none of which tells anything of the inside of a bin."""
+    schema = Schema(rows=10_000, columns={"a": Integer(low=0, high=11, missing=True)})
+    mixture = Released(
+        schema=schema,
+        weights=WEIGHTS[None],
+        probabilities=TABLE[None],
+        groups={"a": GROUPS},
+        fine={"a": COUNTS},
+        label=None,
+        rows=10_000,
+    )
+    assert mixture.parts["a"].max() > GROUPS.max()
+    assert replace(mixture, lean=False).parts["a"] is mixture.groups["a"]
+    rng = np.random.default_rng(0)
+    generator = Generator.standard([(rng.normal(size=(2, 4)).astype(np.float32), np.zeros(4))], ("linear",))
+    made = generators.Released(schema, [generator], {"a": GROUPS}, {"a": COUNTS}, 10_000)
+    assert not made._draws(10, rng).lean
 
 
 def test_components_keep_their_codes():
