@@ -3,18 +3,19 @@
 from dataclasses import replace
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 import pytest
+from mixture_error import plain_error, random_mixture, random_targets, shares_of
 
 import understudy as us
 from understudy.schema import Boolean, Integer, Schema
 from understudy.synthesizers.mixture import factors
+from understudy.synthesizers.mixture.error import Tables
 from understudy.synthesizers.mixture.factors import with_factors
-from understudy.synthesizers.mixture.fit import Fitted, Targets, _loss
+from understudy.synthesizers.mixture.fit import Fitted
 from understudy.synthesizers.mixture.pairs import Coarse, Interactions, deviations, interactions
-from understudy.synthesizers.mixture.targets import make_targets
+from understudy.synthesizers.mixture.targets import Targets, make_targets
 from understudy.synthesizers.one_way import OneWay, fine_cells
 
 SCHEMA = Schema(
@@ -99,48 +100,17 @@ def test_tables_that_tell_nothing_leave_the_fit_as_it_is(targets: Targets):
     )
 
 
-def test_gradients_are_those_of_the_error_of_the_fit():
-    """Of any tables, also of several columns, classes and components that have nothing to do with each other."""
+@pytest.mark.parametrize("empty", [False, True])
+def test_gradients_are_those_of_the_error_of_the_fit(empty: bool):
     rng = np.random.default_rng(1)
-    sizes, classes, components = (3, 4, 2), 2, 5
-    codes = sum(sizes)
-    member = np.repeat(np.eye(len(sizes), dtype=np.float32), sizes, axis=0)
-    symmetric = rng.normal(size=(2, classes, codes, codes))
-    symmetric += symmetric.transpose(0, 1, 3, 2)
-    targets = Targets(
-        pairs=symmetric[0].astype(np.float32),
-        pair_weights=(np.abs(symmetric[1]) * (1 - member @ member.T)).astype(np.float32),
-        margins=rng.normal(size=(classes, codes)).astype(np.float32),
-        margin_weights=rng.random((classes, codes)).astype(np.float32),
-        even=np.repeat(1 / np.array(sizes), sizes),
-        empty_weights=None,
-        ties=None,
-        freedom=10.0,
-        ones=rng.random(codes) * 5,
-        one_weights=rng.random(codes),
-        class_shares=np.array([0.4, 0.6]),
-        class_weights=np.ones(2),
-        sizes=sizes,
-        total=20.0,
-    )
-    weights = rng.dirichlet(np.ones(classes * components)).reshape(classes, components)
-    logits = rng.normal(size=(classes, components, codes)).astype(np.float32)
-    logs = rng.normal(size=(classes, codes))
-
-    def error(logs: jax.Array) -> jax.Array:
-        return _loss(
-            jnp.log(jnp.asarray(weights)),
-            jnp.asarray(logits) + logs[:, None],
-            jnp.asarray(member),
-            targets.total,
-            *(targets.pairs, targets.pair_weights, targets.margins, targets.margin_weights, targets.even),
-            *(targets.ones, targets.one_weights, targets.class_shares, targets.class_weights),
-        )
-
-    exponentials = np.exp(logits)
-    shares = factors._scaled(exponentials / ((exponentials @ member) @ member.T), logs, member)
-    found = factors._gradient(targets, weights, shares, member)
-    np.testing.assert_allclose(found, jax.grad(error)(jnp.asarray(logs)), rtol=2e-3, atol=2e-3)
+    targets = random_targets(rng, empty=empty)
+    tables = Tables.of(targets)
+    weights, logits = random_mixture(rng)
+    logs = rng.normal(size=(len(weights), len(targets.ones)))
+    shares = factors._scaled(np.asarray(shares_of(logits)), logs, tables.member)
+    found = factors._gradient(tables, weights, shares)
+    wanted = jax.grad(lambda logs: plain_error(targets, weights, shares_of(logits + logs[:, None])))(logs)
+    np.testing.assert_allclose(found, wanted, rtol=2e-3, atol=2e-3)
 
 
 def test_a_fit_has_factors_where_there_is_noise(monkeypatch: pytest.MonkeyPatch):

@@ -1,21 +1,20 @@
 """The fit sees released tables alone: their layout, and what the mixture makes of them."""
 
 from dataclasses import replace
-from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 import pytest
 
 import understudy as us
+from understudy.errors import OptionError
 from understudy.progress import silent
 from understudy.schema import Boolean, Categorical, Integer, Schema
 from understudy.synthesizers.mixture import fit as fit_module
-from understudy.synthesizers.mixture.fit import TOO_FAR, Fitted, Targets, fit_mixture
-from understudy.synthesizers.mixture.forms import Form, Params
+from understudy.synthesizers.mixture.error import Errors, errors
+from understudy.synthesizers.mixture.fit import TOO_FAR, Fitted, fit_mixture
 from understudy.synthesizers.mixture.pairs import Coarse, Interactions, deviations, interactions
-from understudy.synthesizers.mixture.targets import make_targets
+from understudy.synthesizers.mixture.targets import Targets, make_targets
 from understudy.synthesizers.one_way import OneWay, fine_cells
 
 SCHEMA = Schema(
@@ -195,11 +194,48 @@ def test_classes_begin_alike_where_there_is_noise(targets: Targets):
     assert np.abs(alone.probabilities[0] - alone.probabilities[1]).max() > 0.3
 
 
-def test_fits_lie_side_by_side(targets):
+def test_neighbours_move_together_where_there_is_noise(targets: Targets):
+    """Elsewhere there is nothing to learn from them, and it would be slower."""
+    tied = replace(targets, ties=np.full((9, 9), 1 / 9))
+    options = {"components": 8, "fits": 1, "steps": 5, "seed": 0, "progress": silent, "note": ""}
+    for noisy in (True, False):
+        found = [fit_mixture(given, noisy=noisy, **options).probabilities for given in (targets, tied)]
+        assert (found[0] != found[1]).any() == noisy
+
+
+def test_fits_lie_side_by_side(targets: Targets):
     alone = [fit_mixture(targets, components=8, fits=1, steps=25, seed=s, progress=silent, note="") for s in (3, 4)]
     both = fit_mixture(targets, components=8, fits=2, steps=25, seed=3, progress=silent, note="")
     np.testing.assert_array_equal(both.weights, np.concatenate([one.weights for one in alone], axis=1) / 2)
     np.testing.assert_array_equal(both.probabilities, np.concatenate([one.probabilities for one in alone], axis=1))
+
+
+@pytest.mark.parametrize("options", [{}, {"noisy": False, "end": 0.3}, {"points": 4}], ids=str)
+def test_it_makes_no_difference_which_fits_go_together(targets: Targets, monkeypatch, options: dict):
+    """Fits end after steps of their own number, and the others of their group go on."""
+    found, sizes, ends = [], [], []
+    fit_group = fit_module._fit
+
+    def told(*rest: object, seeds: range, **more: object) -> list[Fitted]:
+        sizes[-1].append(len(seeds))
+        group = fit_group(*rest, seeds=seeds, **more)
+        ends.extend(fitted.steps for fitted in group)
+        return group
+
+    monkeypatch.setattr(fit_module, "_fit", told)
+    for together, cores in ((1, 1), (1 << 16, 2), (200, 3)):
+        sizes.append([])
+        monkeypatch.setattr(fit_module, "TOGETHER", together)
+        monkeypatch.setattr(fit_module.os, "cpu_count", lambda cores=cores: cores)
+        found.append(fit_mixture(targets, components=8, fits=9, steps=400, seed=0, progress=silent, note="", **options))
+    assert max(sizes[0]) == 1
+    assert sizes[1] != sizes[2]
+    assert min(max(sizes[1]), max(sizes[2])) > 1
+    assert len(set(ends)) > 1
+    for other in found[1:]:
+        np.testing.assert_array_equal(other.probabilities, found[0].probabilities)
+        np.testing.assert_array_equal(other.weights, found[0].weights)
+        assert (other.steps, other.error) == (found[0].steps, found[0].error)
 
 
 def test_progress_goes_through_all_fits(targets):
@@ -228,19 +264,25 @@ def test_too_few_components_are_seen_and_more_taken(targets: Targets):
 
 
 def test_a_step_too_far_does_not_end_a_fit(targets: Targets, monkeypatch: pytest.MonkeyPatch):
-    """The error is looked at every so many steps; if it has jumped just then, the fit must go on."""
-    chunk = fit_module._chunk
+    """How far it got is looked at every so many steps; if the error has jumped just then, the fit must go on."""
+    seen = []
 
-    def jumping(*args: object, **options: object) -> tuple[object, object, object]:
-        params, state, loss = chunk(*args, **options)
-        jumping.calls += 1
-        return params, state, loss * (3 if jumping.calls == 8 else 1)
+    def jumping(*given: object) -> Errors:
+        found = errors(*given)
+        seen.append(1)
+        return found._replace(errors=found.errors * (3 if len(seen) == 201 else 1))
 
-    jumping.calls = 0
-    monkeypatch.setattr(fit_module, "_chunk", jumping)
+    monkeypatch.setattr(fit_module, "errors", jumping)
     drowned = replace(targets, freedom=targets.freedom * 1e-9)  # so that it never ends by being close enough
     fitted = fit_mixture(drowned, components=8, fits=1, steps=400, seed=0, progress=silent, note="")
     assert fitted.steps > 200
+
+
+def test_a_fit_that_goes_astray_says_so(targets: Targets, monkeypatch: pytest.MonkeyPatch):
+    """And does not wait for those beside it."""
+    monkeypatch.setattr(fit_module, "rate_at", lambda at, steps: 1e6)
+    with pytest.raises(OptionError, match="fewer `steps`"):
+        fit_mixture(targets, components=8, fits=3, steps=10_000, seed=0, progress=silent, note="")
 
 
 def test_a_fit_that_fails_fails_all(targets: Targets):
@@ -255,43 +297,6 @@ def test_a_fit_that_fails_fails_all(targets: Targets):
 
     with pytest.raises(EnoughError):
         fit_mixture(targets, components=8, fits=4, steps=25, seed=0, progress=watch, note="")
-
-
-@pytest.mark.parametrize("options", [{}, {"noisy": False}, {"points": 1}], ids=str)
-def test_codes_that_are_added_change_nothing(targets: Targets, monkeypatch, options: dict):
-    """They make tables of about a size one size for the compiler: from the same start the same steps are taken."""
-    start = fit_module.start
-
-    def same_start(form: Form, shares: np.ndarray, *rest: Any) -> Params:
-        begun = start(form, shares[:9], *rest)
-        grow = len(shares) - 9
-        return {
-            part: array if part in ("weights", "places") else jnp.pad(array, [(0, 0)] * (array.ndim - 1) + [(0, grow)])
-            for part, array in begun.items()
-        }
-
-    monkeypatch.setattr(fit_module, "start", same_start)
-    found = []
-    for codes in (10, 32, 100):
-        monkeypatch.setattr(fit_module, "CODES_PER_CLASS", codes)
-        found.append(fit_mixture(targets, components=8, fits=1, steps=50, seed=0, progress=silent, note="", **options))
-    for other in found[1:]:
-        np.testing.assert_allclose(other.probabilities, found[0].probabilities, atol=1e-3)
-        np.testing.assert_allclose(other.weights, found[0].weights, atol=1e-3)
-
-
-def test_tables_of_about_a_size_share_a_compiled_loop(targets: Targets, truth: np.ndarray, one_way: OneWay):
-    """Released counts decide how many codes a column gets; that must not cost a compilation each time."""
-    fit_mixture(targets, components=8, fits=1, steps=25, seed=0, progress=silent, note="")
-    compiled = fit_module._chunk._cache_size()
-    fewer = Coarse({**COARSE.groups, "c": np.array([0, 1, 2, 2])}, "y", 2)
-    tables = [interactions(table) for table in tables_of(truth, MEASURED)]
-    joined = interactions(tables_of(truth, MEASURED)[1][..., :3])
-    margins = {name: margin[:, :3] for name, margin in released(truth, 0.1).margins.items()}
-    given = make_targets(SCHEMA, one_way, fewer, MEASURED, Interactions([tables[0], joined], [0.1] * 2, margins, 0.1))
-    assert len(given.ones) < len(targets.ones)
-    fit_mixture(given, components=8, fits=1, steps=25, seed=0, progress=silent, note="")
-    assert fit_module._chunk._cache_size() == compiled
 
 
 def test_what_rules_exclude_gets_no_mass():

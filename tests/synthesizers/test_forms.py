@@ -7,48 +7,69 @@ import pytest
 
 from understudy.progress import silent
 from understudy.schema import Integer, Schema
-from understudy.synthesizers.mixture import fit as fit_module
-from understudy.synthesizers.mixture.fit import Targets, fit_mixture
-from understudy.synthesizers.mixture.forms import DIMENSIONS, Form, gradients, logits, rates, start
+from understudy.synthesizers.mixture.fit import fit_mixture
+from understudy.synthesizers.mixture.forms import DIMENSIONS, Form, gradients, level, logits, rates, start
 from understudy.synthesizers.mixture.pairs import Coarse, Interactions, deviations, interactions
-from understudy.synthesizers.mixture.targets import make_targets
+from understudy.synthesizers.mixture.targets import Targets, make_targets
 from understudy.synthesizers.one_way import OneWay, fine_cells
 
 SHARES, CLASS_SHARES, EACH = np.array([0.5, 0.3, 0.2, 0.9, 0.1]), np.array([0.7, 0.3]), 6
 COLUMNS, CODES, ROWS, NOISE = 8, 6, 20_000.0, 60.0
 
 
-@pytest.mark.parametrize("form", Form)
-def test_gradients_of_parts_are_those_of_their_sum(form: Form):
-    params = start(form, SHARES, CLASS_SHARES, EACH, 0)
-    pull = jax.random.normal(jax.random.key(1), (2, EACH, 5))
-    wanted = jax.grad(lambda parts: jnp.sum(logits(parts) * pull))(params)
-    found = gradients(params, jnp.zeros((2, EACH)), pull)
-    assert found.keys() == params.keys() == rates(form, classes=2).keys()
-    for part in params:
+KINDS = [(Form.ALONE, 2), (Form.CODES, 1), (Form.CODES, 2), (Form.POINTS, 2)]
+
+
+@pytest.mark.parametrize(("form", "classes"), KINDS)
+def test_gradients_of_parts_are_those_of_their_sum(form: Form, classes: int):
+    params = start(form, SHARES, CLASS_SHARES[:classes], EACH, [0, 1])
+    pull = np.random.default_rng(1).normal(size=(2, classes, EACH, 5)).astype(np.float32)
+    wanted = jax.grad(lambda parts: jnp.sum(logits(parts) * pull))(
+        {part: jnp.asarray(array) for part, array in params.items()}
+    )
+    of_weights = np.full((2, classes, EACH), 3.0)
+    found = gradients(params, of_weights, pull)
+    assert found.keys() == params.keys() == rates(form, classes=classes).keys()
+    assert found["weights"] is of_weights
+    for part in params.keys() - {"weights"}:
+        assert found[part].shape == params[part].shape
         np.testing.assert_allclose(found[part], wanted[part], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(("form", "classes"), KINDS)
+def test_columns_are_pulled_back_and_their_shares_stay(form: Form, classes: int):
+    member = np.array([[1, 0], [1, 0], [1, 0], [0, 1], [0, 1]], dtype=np.float32)
+    params = start(form, SHARES, CLASS_SHARES[:classes], EACH, [0, 1])
+    part = "shift" if form is Form.POINTS else "own" if form is Form.ALONE else "common"
+    params[part][..., 3:] += 20
+    before = logits(params)
+    level(params, member)
+    np.testing.assert_allclose(np.exp(logits(params)) @ member, 1, rtol=1e-3)
+    moved = logits(params) - before
+    np.testing.assert_allclose(moved[..., :3], moved[..., :1] + np.zeros(3), atol=1e-4)
+    np.testing.assert_allclose(moved[..., 3:], moved[..., 3:4] + np.zeros(2), atol=1e-4)
 
 
 @pytest.mark.parametrize("form", Form)
 def test_components_begin_around_the_one_way_tables(form: Form):
-    begun = np.asarray(logits(start(form, SHARES, CLASS_SHARES, 4000, 0)))
+    begun = logits(start(form, SHARES, CLASS_SHARES, 4000, [0]))[0]
     np.testing.assert_allclose(begun.mean(axis=(0, 1)), np.log(SHARES), atol=0.06)
     # Spread as far by either form; of points, a code's spread is that of its direction.
     assert 0.7 < begun.std(axis=1).mean() < 1.3
 
 
+@pytest.mark.parametrize("form", Form)
+def test_a_fit_begins_where_its_own_seed_says(form: Form):
+    both = start(form, SHARES, CLASS_SHARES, EACH, [5, 6])
+    for place, seed in enumerate((5, 6)):
+        for part, array in start(form, SHARES, CLASS_SHARES, EACH, [seed]).items():
+            np.testing.assert_array_equal(both[part][place], array[0])
+    assert (logits(both)[0] != logits(both)[1]).any()
+
+
 def test_points_lie_in_a_space_of_few_dimensions():
-    begun = np.asarray(logits(start(Form.POINTS, np.full(40, 0.1), CLASS_SHARES, 50, 0)))[0]
+    begun = logits(start(Form.POINTS, np.full(40, 0.1), CLASS_SHARES, 50, [0]))[0, 0]
     assert np.linalg.matrix_rank(begun - begun.mean(axis=0), tol=1e-3) == DIMENSIONS
-
-
-@pytest.mark.parametrize(("form", "classes"), [(Form.ALONE, 2), (Form.CODES, 1), (Form.CODES, 2), (Form.POINTS, 2)])
-def test_parts_at_rest_are_nothing(form: Form, classes: int):
-    params = start(form, SHARES, CLASS_SHARES[:classes], EACH, 0)
-    resting = [part for part, rate in rates(form, classes=classes).items() if rate == 0]
-    assert resting
-    for part in resting:
-        assert not np.asarray(params[part]).any()
 
 
 @pytest.fixture(scope="module")
@@ -106,11 +127,3 @@ def test_the_last_fits_have_points(targets: Targets):
     np.testing.assert_array_equal(both.probabilities[:, :8], codes.probabilities)
     np.testing.assert_array_equal(both.probabilities[:, 8:], points.probabilities)
     assert not np.allclose(fit_mixture(targets, fits=1, seed=4, **options).probabilities, points.probabilities)
-
-
-def test_both_forms_share_a_compiled_loop(targets: Targets):
-    options = {"components": 12, "fits": 1, "steps": 25, "seed": 0, "progress": silent, "note": ""}
-    fit_mixture(targets, **options)
-    compiled = fit_module._chunk._cache_size()
-    fit_mixture(targets, points=1, **options)
-    assert fit_module._chunk._cache_size() == compiled

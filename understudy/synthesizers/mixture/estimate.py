@@ -23,16 +23,16 @@ from understudy.table.storage import SPILL_BYTES
 # The mean size of a normal variable is sqrt(2/pi) times its standard deviation.
 MEAN_SIZE = math.sqrt(2 / math.pi)
 # Rough speeds of two cores of an ordinary machine; estimates may be out by a factor of two or three.
-START_SECONDS = 4.5  # libraries and compiling
+START_SECONDS = 2.0  # libraries
 READ_CELLS_PER_SECOND = 4e6
 COUNTS_PER_SECOND = 2e8
 NOISE_DRAWS_PER_SECOND = 5e4
 FIT_OPERATIONS_PER_SECOND = 5e10
-START_BYTES = 500 << 20
-# Arrays as large as all two-way tables (for all fits: counts and weights; for each that runs: model, residual, two
-# gradients), and as the mixture (two parts of its logits, each with Adam's two moments and a gradient; scaled
-# probabilities, an exponential).
-SHARED_TABLES, FIT_TABLES, MIXTURE_COPIES = 2, 4, 10
+START_BYTES = 250 << 20
+# Arrays as large as all two-way tables (for all fits: counts and weights, twice; for each that runs: what it says, less
+# the counts, and times the weights), and as the mixture (logits, their mean gradients and mean squares; and what lies
+# between them and their gradients).
+SHARED_TABLES, FIT_TABLES, MIXTURE_COPIES = 4, 3, 10
 LARGEST_EPSILON, SMALLEST_EPSILON = 1e4, 1e-3
 CHOSEN: tuple[str, ...] = ()  # stands for a pair that is not known yet
 

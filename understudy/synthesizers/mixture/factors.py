@@ -11,7 +11,9 @@ Works on released numbers alone: nothing here is private, and nothing here costs
 
 import numpy as np
 
-from understudy.synthesizers.mixture.fit import Fitted, Targets
+from understudy.synthesizers.mixture.error import Tables, errors, of_logits
+from understudy.synthesizers.mixture.fit import Fitted
+from understudy.synthesizers.mixture.targets import Targets
 
 STEPS = 60
 FIRST_STEP = 0.1  # of Adam, which needs steps of all codes to be alike: those of many rows have far larger gradients
@@ -20,17 +22,17 @@ MOMENTUM, SQUARES = 0.9, 0.95
 
 def with_factors(targets: Targets, fitted: Fitted) -> Fitted:
     """The same mixture with every code's share in every class where released tables and the prior have it."""
-    member = np.repeat(np.eye(len(targets.sizes), dtype=np.float32), targets.sizes, axis=0)
+    tables = Tables.of(targets)
     logs = np.zeros((len(fitted.weights), len(targets.ones)))
     first, second = np.zeros_like(logs), np.zeros_like(logs)
     for step in range(1, STEPS + 1):
-        found = _gradient(targets, fitted.weights, _scaled(fitted.probabilities, logs, member), member) + logs
+        found = _gradient(tables, fitted.weights, _scaled(fitted.probabilities, logs, tables.member)) + logs
         first += (1 - MOMENTUM) * (found - first)
         second += (1 - SQUARES) * (found**2 - second)
         length = FIRST_STEP * (1 + np.cos(np.pi * (step - 1) / STEPS)) / 2
         size = np.sqrt(second / (1 - SQUARES**step)) + 1e-8
         logs -= length * first / (1 - MOMENTUM**step) / size
-    return Fitted(fitted.weights, _scaled(fitted.probabilities, logs, member), fitted.steps, fitted.error)
+    return Fitted(fitted.weights, _scaled(fitted.probabilities, logs, tables.member), fitted.steps, fitted.error)
 
 
 def _scaled(probabilities: np.ndarray, logs: np.ndarray, member: np.ndarray) -> np.ndarray:
@@ -39,14 +41,7 @@ def _scaled(probabilities: np.ndarray, logs: np.ndarray, member: np.ndarray) -> 
     return scaled / ((scaled @ member) @ member.T)
 
 
-def _gradient(targets: Targets, weights: np.ndarray, shares: np.ndarray, member: np.ndarray) -> np.ndarray:
-    """Of the fit's error (`fit._loss`) by the logarithms of factors, (classes, D)."""
-    of_row = np.float32(targets.total) * weights.astype(np.float32)[..., None]
-    uneven = shares - targets.even.astype(np.float32)
-    two_way = np.matmul(uneven.transpose(0, 2, 1), of_row * uneven)
-    by_class, one_way = (of_row * uneven).sum(axis=1), (of_row * shares).sum(axis=(0, 1))
-    force = np.matmul(uneven, targets.pair_weights * (two_way - targets.pairs))
-    force += (targets.margin_weights * (by_class - targets.margins))[:, None]
-    force += (targets.one_weights * (one_way - targets.ones)).astype(np.float32)
-    pulled = shares * (force - ((shares * force) @ member) @ member.T)
-    return (of_row * pulled).sum(axis=1).astype(np.float64)
+def _gradient(tables: Tables, weights: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    """Of the fit's error by the logarithms of factors, (classes, D)."""
+    of_shares = errors(tables, weights[None].astype(np.float32), shares[None]).of_shares
+    return of_logits(of_shares, shares[None], tables.member)[0].sum(axis=1).astype(np.float64)

@@ -1,6 +1,6 @@
 """How the components of a fit are written down, which is what decides what they learn first.
 
-The logits of a component (classes, K, D) are a sum of parts, some of which are at rest:
+The logits of a component (fits, classes, K, D) are a sum of parts, of which a form has some:
 
 - `common`, what it has in every class, code by code;
 - `shift`, how a class moves all its components;
@@ -15,12 +15,12 @@ numbers alone.
 """
 
 import math
+from collections.abc import Sequence
 from enum import Enum
-from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
+
+from understudy.synthesizers.mixture.descent import Arrays
 
 DIMENSIONS = 8
 START_SPREAD = 1.0  # standard deviation of the first logits around the one-way tables
@@ -29,11 +29,9 @@ START_SPREAD = 1.0  # standard deviation of the first logits around the one-way 
 OWN_RATE = 0.1
 POINTS_RATE = 0.3  # steps of all parts where components are points: a step of a direction moves all of them
 
-Params = dict[str, jax.Array]
-
 
 class Form(Enum):
-    """Which parts are learnt."""
+    """Which parts there are."""
 
     ALONE = "every class for itself"
     CODES = "code by code"
@@ -41,58 +39,65 @@ class Form(Enum):
 
 
 def rates(form: Form, *, classes: int) -> dict[str, float]:
-    """How long the steps of each part are; 0 for parts at rest."""
+    """How long the steps of each part are."""
     if form is Form.ALONE:
-        return _rates(own=1.0)
+        return {"weights": 1.0, "own": 1.0}
     if form is Form.POINTS:
-        slow = {"shift": 1.0, "own": OWN_RATE, "places": 1.0, "directions": 1.0, "weights": 1.0}
-        return _rates(**{part: POINTS_RATE * rate for part, rate in slow.items()})
-    return _rates(common=1.0) if classes == 1 else _rates(common=1.0, shift=1.0, own=OWN_RATE)
+        slow = {"weights": 1.0, "shift": 1.0, "own": OWN_RATE, "places": 1.0, "directions": 1.0}
+        return {part: POINTS_RATE * rate for part, rate in slow.items()}
+    one = {"weights": 1.0, "common": 1.0}
+    return one if classes == 1 else one | {"shift": 1.0, "own": OWN_RATE}
 
 
-def _rates(**moving: float) -> dict[str, float]:
-    return {"weights": 1.0, "common": 0.0, "shift": 0.0, "own": 0.0, "places": 0.0, "directions": 0.0} | moving
-
-
-def start(form: Form, shares: np.ndarray, class_shares: np.ndarray, each: int, seed: int) -> Params:
-    """Every component near the one-way tables (`shares`), spread at random; classes in their released shares."""
-    classes, width = len(class_shares), len(shares)
-    level = jnp.log(jnp.asarray(np.maximum(shares, 1e-4), dtype=jnp.float32))
+def start(form: Form, shares: np.ndarray, class_shares: np.ndarray, each: int, seeds: Sequence[int]) -> Arrays:
+    """Every component near the one-way tables (`shares`), spread at random, one fit a seed; classes in their shares."""
+    fits, classes, width = len(seeds), len(class_shares), len(shares)
+    around = np.log(np.maximum(shares, 1e-4))
     weights = np.log(np.maximum(class_shares, 1e-4) / each)
-    params = {
-        "weights": jnp.asarray(np.repeat(weights[:, None], each, axis=1), dtype=jnp.float32),
-        "common": jnp.zeros((1, each, width)),
-        "shift": jnp.zeros((classes, 1, width)),
-        "own": jnp.zeros((classes, each, width)),
-        "places": jnp.zeros((each, DIMENSIONS)),
-        "directions": jnp.zeros((DIMENSIONS, width)),
+    streams = [np.random.default_rng(seed) for seed in seeds]
+
+    def normal(*shape: int) -> np.ndarray:
+        return np.stack([stream.standard_normal(shape) for stream in streams])
+
+    begun = {
+        "weights": np.broadcast_to(weights[:, None], (fits, classes, each)),
+        "common": np.zeros((fits, 1, each, width)),
+        "shift": np.zeros((fits, classes, 1, width)),
+        "own": np.zeros((fits, classes, each, width)),
     }
-    key = jax.random.key(seed)
     if form is Form.POINTS:
-        first, second = jax.random.split(key)
-        params["places"] = jax.random.normal(first, (each, DIMENSIONS))
-        spread = START_SPREAD / math.sqrt(DIMENSIONS)
-        params["directions"] = spread * jax.random.normal(second, (DIMENSIONS, width))
-        params["shift"] = jnp.broadcast_to(level, (classes, 1, width)) + 0.0
+        begun["places"] = normal(each, DIMENSIONS)
+        begun["directions"] = START_SPREAD / math.sqrt(DIMENSIONS) * normal(DIMENSIONS, width)
+        begun["shift"] = begun["shift"] + around
     else:
         part = "own" if form is Form.ALONE else "common"
-        params[part] = level + START_SPREAD * jax.random.normal(key, params[part].shape)
-    return params
+        begun[part] = around + START_SPREAD * normal(*begun[part].shape[1:])
+    return {part: np.array(begun[part], dtype=np.float32, order="C") for part in rates(form, classes=classes)}
 
 
-def logits(params: Any) -> jax.Array:
-    """Those of every component (classes, K, D)."""
-    return params["common"] + params["shift"] + params["own"] + params["places"] @ params["directions"]
+def logits(params: Arrays) -> np.ndarray:
+    """Those of every component (fits, classes, K, D)."""
+    parts = [params[part] for part in ("common", "shift", "own") if part in params]
+    if "places" in params:
+        parts.append((params["places"] @ params["directions"])[:, None])
+    return sum(parts[1:], start=parts[0])
 
 
-def gradients(params: Any, of_weights: jax.Array, of_logits: jax.Array) -> Params:
+def gradients(params: Arrays, of_weights: np.ndarray, of_logits: np.ndarray) -> Arrays:
     """Of all parts, from those of the components' weights and logits."""
-    of_components = of_logits.sum(axis=0)
-    return {
-        "weights": of_weights,
-        "common": of_components[None],
-        "shift": of_logits.sum(axis=1, keepdims=True),
-        "own": of_logits,
-        "places": of_components @ params["directions"].T,
-        "directions": params["places"].T @ of_components,
-    }
+    found = {"weights": of_weights, "own": of_logits}
+    if "common" in params or "places" in params:
+        of_components = of_logits.sum(axis=1)
+        found["common"] = of_components[:, None]
+    if "shift" in params:
+        found["shift"] = of_logits.sum(axis=2, keepdims=True)
+    if "places" in params:
+        found["places"] = of_components @ params["directions"].swapaxes(1, 2)
+        found["directions"] = params["places"].swapaxes(1, 2) @ of_components
+    return {part: found[part] for part in params}
+
+
+def level(params: Arrays, member: np.ndarray) -> None:
+    """A column's logits may drift together, which changes nothing but the room that floats have: pulls them back."""
+    sums = np.exp(logits(params)) @ member
+    params["own" if "own" in params else "common"] -= np.log(sums) @ member.T

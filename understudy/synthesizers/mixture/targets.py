@@ -1,11 +1,11 @@
 """Released tables in the layout of the fit."""
 
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 
 from understudy.schema import Schema
-from understudy.synthesizers.mixture.fit import Targets
 from understudy.synthesizers.mixture.pairs import Coarse, Interactions, Pair, interactions
 from understudy.synthesizers.mixture.ties import ties_of
 from understudy.synthesizers.mixture.weak import free_numbers, parts_kept, shares_by_class
@@ -16,6 +16,34 @@ from understudy.table.rules import impossible
 # copying luck; and half a row of rounding keeps weights finite without noise.
 SAMPLING_PART = 0.1
 ROUNDING_VARIANCE = 0.25
+
+
+@dataclass(frozen=True, eq=False)
+class Targets:
+    """Released tables in the layout of the fit, each number with the inverse of its variance (0: not measured).
+
+    Codes of all columns lie side by side, D in all. `pairs` (classes, D, D), symmetric, and `margins` (classes, D) are
+    of probabilities less `even` (D,): with even shares in there, interactions and deviations, with zeros, counts.
+    `ones` (D,) are counts, and so are `class_shares` (classes,) times `total`. `empty_weights` (D, D): how much a row
+    costs in a pair of codes that rules forbid, or None.
+    `ties` (D, D): how far codes of a column move together in a step, or None where each moves alone.
+    `freedom`: independent numbers in pairs and margins; of tables that were drawn in, what is left of their squares.
+    """
+
+    pairs: np.ndarray
+    pair_weights: np.ndarray
+    margins: np.ndarray
+    margin_weights: np.ndarray
+    even: np.ndarray
+    empty_weights: np.ndarray | None
+    ties: np.ndarray | None
+    freedom: float
+    ones: np.ndarray
+    one_weights: np.ndarray
+    class_shares: np.ndarray
+    class_weights: np.ndarray
+    sizes: tuple[int, ...]
+    total: float
 
 
 def make_targets(
