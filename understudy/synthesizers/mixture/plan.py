@@ -50,6 +50,10 @@ MOST_PAIRS_PER_COLUMN = 4
 MANY_COLUMNS = 64  # up to here at least one pair a column is chosen, beyond it one for two: each choice takes time
 MOST_CODES = 64  # coarse codes of a categorical column
 MOST_TOTAL_CODES = 3000  # of all columns together: bounds memory (its square) and time
+# Components of one fit where noise limits what can be learnt, if many fits of them are not affordable; of any fit; and of
+# all fits together. More of them tell rows less apart from real ones, up to where noise is all that is left to learn.
+FEW_COMPONENTS, MOST_COMPONENTS, TOTAL_COMPONENTS = 100, 600, 2400
+MOST_FITS = 12  # code by code
 STEP_PRODUCTS = 4e8  # products of components and squared codes that all fits together do in a step
 # Where a first fit shows that components are too few, fits get so many times as many, and a part of the fits makes up
 # for some of the time; not where few fits could be afforded in the first place.
@@ -387,12 +391,14 @@ def _within_limits(schema: Schema, columns: tuple[str, ...], bins: int, pairs: i
 
 
 def _components(rows: int, noise: float, codes: int) -> int:
-    """Of one fit: 100 where noise limits what can be learnt, up to 600 with the rows over the noise of a cell.
+    """Of one fit: 200 where noise limits what can be learnt, up to 600 with the rows over the noise of a cell.
 
-    Fewer for very many codes, to keep a gradient step affordable.
+    Half as many where twelve fits of so many would not be affordable, and fewer for very many codes.
     """
-    clear = 600 if noise == 0 else min(max(round(100 * math.sqrt(rows / noise / CLEAR)), 100), 600)
-    return max(min(clear, int(STEP_PRODUCTS / max(codes, 1) ** 2)), 50)
+    clear = MOST_COMPONENTS if noise == 0 else FEW_COMPONENTS * max(math.sqrt(rows / noise / CLEAR), 1.0)
+    affordable = STEP_PRODUCTS / max(codes, 1) ** 2
+    least = max(min(clear, MOST_COMPONENTS, affordable), FEW_COMPONENTS / 2)
+    return round(max(least, min(2 * clear, MOST_COMPONENTS, affordable / MOST_FITS)))
 
 
 def _fits(components: int, codes: int, *, doubled: bool) -> int:
@@ -401,5 +407,5 @@ def _fits(components: int, codes: int, *, doubled: bool) -> int:
     Half as many again where some have points for components.
     """
     affordable = int(STEP_PRODUCTS / (components * max(codes, 1) ** 2))
-    fits = max(min(affordable, 1200 // components, 12), 1)
+    fits = max(min(affordable, TOTAL_COMPONENTS // components, MOST_FITS), 1)
     return fits * FITS_PER_POINTS // (FITS_PER_POINTS - 1) if doubled else fits
