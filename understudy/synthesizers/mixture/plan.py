@@ -50,8 +50,8 @@ MOST_PAIRS_PER_COLUMN = 4
 MANY_COLUMNS = 64  # up to here at least one pair a column is chosen, beyond it one for two: each choice takes time
 MOST_CODES = 64  # coarse codes of a categorical column
 MOST_TOTAL_CODES = 3000  # of all columns together: bounds memory (its square) and time
-# Components of one fit where noise limits what can be learnt, if many fits of them are not affordable; of any fit; and of
-# all fits together. More of them tell rows less apart from real ones, up to where noise is all that is left to learn.
+# Components of one fit where noise limits what can be learnt (twice as many where so many fits can be afforded), of any
+# fit, and of all fits code by code. More of them make rows harder to tell from real ones, up to a few thousand.
 FEW_COMPONENTS, MOST_COMPONENTS, TOTAL_COMPONENTS = 100, 600, 2400
 MOST_FITS = 12  # code by code
 STEP_PRODUCTS = 4e8  # products of components and squared codes that all fits together do in a step
