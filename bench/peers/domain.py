@@ -84,6 +84,8 @@ def plain(frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
         series = frame[name]
         if column.kind in NUMERIC:
             columns[name] = pd.to_numeric(series).astype(np.float64).clip(column.low, column.high)
+        elif column.kind == "datetime" and column.format is not None:
+            columns[name] = pd.to_datetime(series, format=column.format).dt.strftime(column.format)
         else:
             words = series.astype(object).map(text, na_action="ignore")
             columns[name] = words.where(series.notna(), np.nan)

@@ -54,6 +54,21 @@ def test_plain_rows_have_one_spelling(schema):
     assert (plain(wild, schema)["age"] == 120).all()
 
 
+def test_times_of_a_declared_format_have_one_spelling_as_text_and_as_times():
+    schema = Schema.loads("""
+rows: 3
+columns:
+  day: {kind: datetime, low: 1990-01-01, high: 1999-12-31, resolution: day, format: "%m/%d/%Y %H:%M", missing: true}
+""")
+    text = pd.DataFrame({"day": ["7/31/1992 0:00", "12/1/1994 00:00", None]})
+    times = pd.DataFrame({"day": pd.to_datetime(["1992-07-31", "1994-12-01", None])})
+    rows = plain(text, schema)
+    assert rows["day"].tolist()[:2] == ["07/31/1992 00:00", "12/01/1994 00:00"]
+    assert rows["day"].isna().tolist() == [False, False, True]
+    assert rows.equals(plain(times, schema))
+    assert rows.equals(plain(rows, schema))
+
+
 def test_public_cells_cover_every_value_and_come_back_inside_their_cell(schema):
     facts = json.loads(json.dumps(domain(schema)))["columns"]
     rows = plain(made_table(2000, 1), schema)
