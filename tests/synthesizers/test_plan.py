@@ -242,6 +242,28 @@ def test_some_fits_have_points_where_all_pairs_are_measured_with_noise():
     assert clear.points == 0
 
 
+def test_components_are_as_many_as_twelve_fits_can_afford_and_as_noise_lets_them_learn():
+    def planned(columns: int, rows: int, epsilon: float = 1.0) -> Plan:
+        schema = Schema(rows=rows, columns={f"c{number}": Integer(low=0, high=99) for number in range(columns)})
+        return make_plan(Config(), schema, Budget(epsilon, 1e-6))
+
+    assert planned(8, 5_000).components == 2 * limits.FEW_COMPONENTS
+    assert planned(8, 10**6).components > 2 * limits.FEW_COMPONENTS
+    assert planned(8, 10**6, math.inf).components == limits.MOST_COMPONENTS
+    # Many codes: as many as twelve fits can afford, down to as many as a fit needs; then fewer fits.
+    found = [planned(columns, 40_000) for columns in (10, 45, 60, 80, 100)]
+    codes = [sum(plan.sizes.values()) for plan in found]
+    assert codes == sorted(codes)
+    for plan, width in zip(found, codes, strict=True):
+        alone = plan.fits - plan.points
+        assert plan.components * width**2 * alone <= limits.STEP_PRODUCTS
+        # Whole components, and whole fits: one may be lost to rounding.
+        assert alone >= limits.MOST_FITS - 1 or plan.components == limits.FEW_COMPONENTS
+    assert [found[0].components, found[-1].components] == [2 * limits.FEW_COMPONENTS, limits.FEW_COMPONENTS]
+    assert limits.FEW_COMPONENTS < found[2].components < 2 * limits.FEW_COMPONENTS
+    assert found[-1].fits < limits.MOST_FITS
+
+
 def test_fits_end_earlier_where_rows_are_few_over_the_noise():
     plans = [eight_columns(rows, 1.0) for rows in (500, 6_000, 8_000, 200_000)]
     ends = [plan.end for plan in plans]
