@@ -193,3 +193,10 @@ def test_cells_of_any_bounds_have_sizes_and_draw_their_own_codes(column: Real, s
         parts = cells.share_of_reals(cell, first, middle) + cells.share_of_reals(cell, middle, end)
         heaped = grain.heaped_on(np.array([middle]), np.array([middle]))[0] / cells.sizes[cell]
         assert parts - heaped == pytest.approx(1.0)  # a decimal in the middle is in both
+
+
+def test_a_cell_that_is_tiny_beside_the_bounds_still_has_a_size():
+    column = Real(low=-1, high=1.1e-16, zero_inflated=True)
+    cells = dataclasses.replace(cells_of(column, most=64), grain=some_grain(column.low, column.high))
+    assert cells.starts[-1] == np.nextafter(np.float32(0), np.float32(1))
+    assert (cells.sizes > 0).all()

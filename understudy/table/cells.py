@@ -5,6 +5,7 @@ Cells come from the schema alone, so that counting them costs nothing but the no
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -38,8 +39,15 @@ class Cells:
     dtype: np.dtype
     bins: np.ndarray | None = None
     points: np.ndarray | None = None
-    lookup: np.ndarray | None = None
     grain: Grain | DecimalGrain | None = None
+
+    @cached_property
+    def lookup(self) -> np.ndarray | None:
+        """The cell of every code, made when rows are first counted; None where a search needs less."""
+        if self.size is None or len(self.starts) == self.size or self.size > LOOKUP_LIMIT:
+            return None
+        held = np.diff(self.starts, append=np.uint64(self.size)).astype(np.int64)
+        return np.repeat(np.arange(self.values + 1, dtype=np.uint16), np.append(held, 1))  # the missing code comes last
 
     @property
     def values(self) -> int:
@@ -170,6 +178,13 @@ def cells_of(column: Column, *, most: int = MOST_CELLS) -> Cells:
     A column with more than `most` steps also gets single cells for values that are common by rule, not by looking:
     the bounds (where clipped cells gather), 0, -1, numbers of nines and round numbers.
     """
+    # A copy, so that a long lookup goes with whoever counted by it.
+    return replace(_cells_of(column, most))
+
+
+@lru_cache(maxsize=1024)
+def _cells_of(column: Column, most: int) -> Cells:
+    """Remembered: a plan asks for the cells of all columns dozens of times."""
     coder = codec(column)
     if isinstance(column, Categorical | Boolean) or (coder.size is not None and coder.size <= most):
         starts: np.ndarray = np.arange(coder.size, dtype=np.uint64)
@@ -186,18 +201,19 @@ def cells_of(column: Column, *, most: int = MOST_CELLS) -> Cells:
             starts = np.unique(np.concatenate([starts, edges[edges < coder.size]]))
         bins = np.searchsorted(edges, starts, side="right")
         bins = np.unique(bins, return_inverse=True)[1]
-    return _with_lookup(
-        Cells(
-            starts=starts,
-            end=float(column.high) if coder.size is None else coder.size,
-            size=coder.size,
-            missing=column.missing,
-            ordered=not isinstance(column, Boolean)
-            and (not isinstance(column, Categorical) or column.kind == "ordinal"),
-            dtype=np.dtype(coder.dtype),
-            bins=bins,
-            points=_points(starts, float(column.high), np.zeros(len(starts))) if coder.size is None else None,
-        )
+    points = _points(starts, float(column.high), np.zeros(len(starts))) if coder.size is None else None
+    for shared in (starts, bins, points):
+        if shared is not None:
+            shared.flags.writeable = False
+    return Cells(
+        starts=starts,
+        end=float(column.high) if coder.size is None else coder.size,
+        size=coder.size,
+        missing=column.missing,
+        ordered=not isinstance(column, Boolean) and (not isinstance(column, Categorical) or column.kind == "ordinal"),
+        dtype=np.dtype(coder.dtype),
+        bins=bins,
+        points=points,
     )
 
 
@@ -216,7 +232,7 @@ def refined(cells: Cells, cuts: np.ndarray) -> Cells:
     points = None
     if cells.size is None:
         points = _points(starts, cells.end, np.diff(cells.starts.astype(np.float64), append=cells.end)[parents])
-    return _with_lookup(replace(cells, starts=starts, bins=bins, points=points, lookup=None))
+    return replace(cells, starts=starts, bins=bins, points=points)
 
 
 def _points(starts: np.ndarray, end: float, cut_from: np.ndarray) -> np.ndarray:
@@ -253,15 +269,6 @@ def roundest(first: float, end: float) -> np.float32:
         if len(inside):
             return inside[len(inside) // 2] if len(inside) % 2 else inside[len(inside) // 2 - 1]
     return np.float32(first)
-
-
-def _with_lookup(cells: Cells) -> Cells:
-    size, starts = cells.size, cells.starts
-    if size is None or len(starts) == size or size > LOOKUP_LIMIT:
-        return cells
-    lookup = np.searchsorted(starts, np.arange(size, dtype=np.uint64), side="right") - 1
-    lookup = np.append(lookup, len(starts)).astype(np.uint16)  # the missing code comes last
-    return replace(cells, lookup=lookup)
 
 
 def _edge_codes(column: Integer | Real, size: int | None) -> np.ndarray:

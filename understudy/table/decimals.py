@@ -148,7 +148,13 @@ class DecimalGrain:
 
     def spread_over(self, first: np.ndarray, last: np.ndarray) -> np.ndarray:
         """What is spread from `first` to `last`, multiples left out."""
-        return np.interp(last, self.scale.knots, self._spread) - np.interp(first, self.scale.knots, self._spread)
+        knots = self.scale.knots
+        first, last = np.clip(first, knots[0], knots[-1]), np.clip(last, knots[0], knots[-1])
+        stretch = np.clip(np.searchsorted(knots, first, side="right") - 1, 0, len(knots) - 2)
+        # A run that is tiny beside the bounds would be lost between two sums.
+        inside = self.densities[self.scale.decades[stretch]] * (last - first)
+        over = np.interp(last, knots, self._spread) - np.interp(first, knots, self._spread)
+        return np.where(last <= knots[stretch + 1], inside, over)
 
     def heaped_on(self, first: np.ndarray, last: np.ndarray) -> np.ndarray:
         """The mass of all multiples from `first` to `last`, both included."""
