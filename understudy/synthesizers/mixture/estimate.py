@@ -27,12 +27,11 @@ START_SECONDS = 2.0  # libraries
 READ_CELLS_PER_SECOND = 4e6
 COUNTS_PER_SECOND = 2e8
 NOISE_DRAWS_PER_SECOND = 5e4
-FIT_OPERATIONS_PER_SECOND = 5e10
+FIT_OPERATIONS_PER_SECOND = 1.5e11
 START_BYTES = 250 << 20
-# Arrays as large as all two-way tables (for all fits: counts and weights, twice; for each that runs: what it says, less
-# the counts, and times the weights), and as the mixture (logits, their mean gradients and mean squares; and what lies
-# between them and their gradients).
-SHARED_TABLES, FIT_TABLES, MIXTURE_COPIES = 4, 3, 10
+# Arrays as large as all two-way tables (counts and weights, and both again in tiles, without what is mirrored), and as
+# the mixture (logits, their mean gradients and mean squares; and what lies between them and their gradients).
+TABLE_COPIES, MIXTURE_COPIES = 3, 10
 LARGEST_EPSILON, SMALLEST_EPSILON = 1e4, 1e-3
 CHOSEN: tuple[str, ...] = ()  # stands for a pair that is not known yet
 
@@ -206,7 +205,7 @@ def _table(columns: tuple[str, ...], cells: int, noise: float, rows: int) -> Tab
 def _memory(plan: Plan, schema: Schema, codes: int) -> int:
     rows = plan.rows * sum(np.dtype(codec(column).dtype).itemsize for column in schema.modelled.values())
     at_once = min(plan.fits, MOST_AT_ONCE)
-    tables = (SHARED_TABLES + FIT_TABLES * at_once) * plan.label_classes * codes**2 * 4
+    tables = TABLE_COPIES * plan.label_classes * codes**2 * 4
     components = MORE_COMPONENTS * plan.components if plan.fits >= MORE_COMPONENTS else plan.components
     mixture = (MIXTURE_COPIES * at_once + plan.fits) * components * codes * 4
     return START_BYTES + min(rows, SPILL_BYTES) + tables + mixture

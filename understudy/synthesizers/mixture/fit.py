@@ -30,7 +30,7 @@ STALL_STEPS, STALLED = 100, 0.99  # a fit that gains less than a hundredth in so
 TOO_FAR = 0.51
 # Numbers in an array of fits that go together: few enough for a core to keep at hand, and so many that threads seldom
 # wait for each other between two calls.
-TOGETHER = 1 << 17
+TOGETHER = 1 << 18
 TOLD_SECONDS = 0.2
 
 
