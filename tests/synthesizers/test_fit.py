@@ -12,7 +12,7 @@ from understudy.progress import silent
 from understudy.schema import Boolean, Categorical, Integer, Schema
 from understudy.synthesizers.mixture import fit as fit_module
 from understudy.synthesizers.mixture.error import Errors, errors
-from understudy.synthesizers.mixture.fit import TOO_FAR, Fitted, fit_mixture
+from understudy.synthesizers.mixture.fit import SHORT_OF_END, TOO_FAR, Fitted, fit_mixture
 from understudy.synthesizers.mixture.pairs import Coarse, Interactions, deviations, interactions
 from understudy.synthesizers.mixture.targets import Targets, make_targets
 from understudy.synthesizers.one_way import OneWay, fine_cells
@@ -261,6 +261,14 @@ def test_too_few_components_are_seen_and_more_taken(targets: Targets):
     assert told[-1] == 1
     enough = fit_mixture(targets, components=24, fits=3, steps=300, seed=0, progress=silent, note="", more=True)
     assert enough.weights.shape == (2, 3 * 12)
+
+
+def test_a_fit_that_ends_short_gets_twice_the_components(targets: Targets):
+    """Four components a class come closer than the truth is, but not as close as a fit should."""
+    one = fit_mixture(targets, components=8, fits=3, steps=300, seed=0, progress=silent, note="", end=0.02)
+    assert 0.02 + SHORT_OF_END < one.error < TOO_FAR
+    more = fit_mixture(targets, components=8, fits=3, steps=300, seed=0, progress=silent, note="", end=0.02, more=True)
+    assert more.weights.shape == (2, 2 * 8)
 
 
 def test_a_step_too_far_does_not_end_a_fit(targets: Targets, monkeypatch: pytest.MonkeyPatch):

@@ -14,7 +14,7 @@ from understudy.errors import OptionError
 from understudy.schema import Column, Schema
 from understudy.synthesizers.columns import column_facts, plan_columns
 from understudy.synthesizers.mixture.pairs import MOST_LOOKS
-from understudy.synthesizers.mixture.plan import CHOSEN_WEIGHT, MORE_COMPONENTS, MOST_AT_ONCE, Config, Plan, freedom
+from understudy.synthesizers.mixture.plan import CHOSEN_WEIGHT, MOST_AT_ONCE, MOST_TIMES_MORE, Config, Plan, freedom
 from understudy.synthesizers.one_way import fine_cells, one_way_noise, rungs_of
 from understudy.table.cells import Cells, cells_of
 from understudy.table.codec import codec
@@ -206,7 +206,7 @@ def _memory(plan: Plan, schema: Schema, codes: int) -> int:
     rows = plan.rows * sum(np.dtype(codec(column).dtype).itemsize for column in schema.modelled.values())
     at_once = min(plan.fits, MOST_AT_ONCE)
     tables = TABLE_COPIES * plan.label_classes * codes**2 * 4
-    components = MORE_COMPONENTS * plan.components if plan.fits >= MORE_COMPONENTS else plan.components
+    components = MOST_TIMES_MORE * plan.components if plan.fits >= MOST_TIMES_MORE else plan.components
     mixture = (MIXTURE_COPIES * at_once + plan.fits) * components * codes * 4
     return START_BYTES + min(rows, SPILL_BYTES) + tables + mixture
 

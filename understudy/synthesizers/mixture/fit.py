@@ -20,14 +20,14 @@ from understudy.progress import Progress
 from understudy.synthesizers.mixture.descent import Moments, rate_at, step
 from understudy.synthesizers.mixture.error import Errors, Tables, errors, of_logits, softmax, spread
 from understudy.synthesizers.mixture.forms import Form, gradients, level, logits, rates, start
-from understudy.synthesizers.mixture.plan import CLEAR_END, LESS_FITS, MORE_COMPONENTS, MOST_AT_ONCE
+from understudy.synthesizers.mixture.plan import CLEAR_END, LESS_FITS, MOST_AT_ONCE, MOST_TIMES_MORE
 from understudy.synthesizers.mixture.targets import Targets
 
 CHECKED = 25  # steps between two looks at whether a fit is still on its way
 STALL_STEPS, STALLED = 100, 0.99  # a fit that gains less than a hundredth in so many steps has nothing left to learn
-# A fit that ends above this is further from the tables than the truth is: it has too few components for what depends on
-# what, and all fits get MORE_COMPONENTS times as many.
-TOO_FAR = 0.51
+# A fit that has nothing left to learn so far above the error at which it should end has too few components for what
+# depends on what, and one that ends further from the tables than the truth is (0.5) has far too few.
+SHORT_OF_END, TOO_FAR = 0.015, 0.51
 # Numbers in an array of fits that go together: few enough for a core to keep at hand, and so many that threads seldom
 # wait for each other between two calls.
 TOGETHER = 1 << 18
@@ -102,8 +102,9 @@ def fit_mixture(
     with threadpool_limits(max(1, cores // workers)), ThreadPoolExecutor(workers) as pool:
         try:
             found = run([range(number, number + 1) for number in range(workers)])
-            if more and noisy and found[0].error > TOO_FAR and fits >= MORE_COMPONENTS:
-                begun, components = float(done.mean()), MORE_COMPONENTS * components
+            times = _times_more(found[0].error, end) if more and noisy and fits >= MOST_TIMES_MORE else 1
+            if times > 1:
+                begun, components = float(done.mean()), times * components
                 fits, points, found = round(LESS_FITS * fits), round(LESS_FITS * points), []
                 done = np.zeros(fits)
             size = max(1, TOGETHER // (components * len(targets.ones)))
@@ -116,6 +117,17 @@ def fit_mixture(
     probabilities = np.concatenate([fitted.probabilities for fitted in found], axis=1)
     ends = [fitted.error for fitted in found]
     return Fitted(weights, probabilities, sum(fitted.steps for fitted in found), sum(ends) / fits)
+
+
+def _times_more(error: float, end: float) -> int:
+    """How many times the components all fits should have, by where the first one ended.
+
+    >>> [_times_more(error, end=0.44) for error in (0.44, 0.47, 0.55)]
+    [1, 2, 3]
+    """
+    if error > TOO_FAR:
+        return MOST_TIMES_MORE
+    return 2 if error > end + SHORT_OF_END else 1
 
 
 class _StoppedError(Exception):

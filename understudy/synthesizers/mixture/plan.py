@@ -55,9 +55,9 @@ MOST_TOTAL_CODES = 3000  # of all columns together: bounds memory (its square) a
 FEW_COMPONENTS, MOST_COMPONENTS, TOTAL_COMPONENTS = 100, 600, 2400
 MOST_FITS = 12  # code by code
 STEP_PRODUCTS = 4e8  # products of components and squared codes that all fits together do in a step
-# Where a first fit shows that components are too few, fits get so many times as many, and a part of the fits makes up
-# for some of the time; not where few fits could be afforded in the first place.
-MORE_COMPONENTS, LESS_FITS = 3, 2 / 3
+# Where a first fit shows that components are too few, fits get up to so many times as many, and a part of the fits is
+# left out for the time; not where few fits could be afforded in the first place.
+MOST_TIMES_MORE, LESS_FITS = 3, 2 / 3
 # Where all pairs are measured, one in so many fits has components that are points of a space of few dimensions, besides
 # as many others as there would be without them.
 FITS_PER_POINTS = 3
