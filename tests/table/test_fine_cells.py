@@ -248,3 +248,16 @@ def test_codes_that_no_float_could_tell_apart_find_their_cells(size: int):
     starts = cells.starts[1:]
     np.testing.assert_array_equal(cells.index(starts), np.arange(1, cells.values))
     np.testing.assert_array_equal(cells.index(starts - np.uint64(1)), np.arange(cells.values - 1))
+
+
+def test_cells_are_remembered_by_facts_alone():
+    marked = Integer(low=0, high=10**6, source={"low": "data", "high": "public"})
+    public = Integer(low=0, high=10**6)
+    first, second = cells_of(marked), cells_of(public)
+    assert first.starts is second.starts
+    assert first is not second
+    with pytest.raises(ValueError, match="read-only"):
+        first.starts[0] = 1
+    first.index(np.array([5], dtype=np.uint32))
+    assert "lookup" in vars(first)
+    assert "lookup" not in vars(second)

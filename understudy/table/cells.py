@@ -4,7 +4,7 @@ Cells come from the schema alone, so that counting them costs nothing but the no
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -179,12 +179,21 @@ def cells_of(column: Column, *, most: int = MOST_CELLS) -> Cells:
     the bounds (where clipped cells gather), 0, -1, numbers of nines and round numbers.
     """
     # A copy, so that a long lookup goes with whoever counted by it.
-    return replace(_cells_of(column, most))
+    return replace(_cells_of(_Asked(str(column.facts()), column), most))
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A column by its facts, as they are written: where they come from is no matter."""
+
+    facts: str
+    column: Column = field(compare=False)
 
 
 @lru_cache(maxsize=1024)
-def _cells_of(column: Column, most: int) -> Cells:
+def _cells_of(asked: _Asked, most: int) -> Cells:
     """Remembered: a plan asks for the cells of all columns dozens of times."""
+    column = asked.column
     coder = codec(column)
     if isinstance(column, Categorical | Boolean) or (coder.size is not None and coder.size <= most):
         starts: np.ndarray = np.arange(coder.size, dtype=np.uint64)
