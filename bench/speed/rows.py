@@ -1,4 +1,4 @@
-"""How a fit of `mixture` grows with rows, columns and cells, beside DuckDB counting the same two-way tables.
+"""How a fit of `mixture` grows with rows, columns, cells and components, beside DuckDB counting the same tables.
 
 `python -m bench.speed.rows` writes bench/results/<date>-speed.md and .json. Every measurement runs in a process of its
 own; DuckDB and the fit read the same Parquet file in the same run, one after the other, on a machine that may be busy:
@@ -15,8 +15,10 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ProcessPoolExecutor
 from datetime import date
 from itertools import combinations
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +28,7 @@ import pyarrow.parquet as pq
 RESULTS = Path(__file__).resolve().parents[1] / "results"
 ROWS_PER_GROUP = 1 << 20
 BASE = {"rows": 1_000_000, "columns": 14, "values": 24}
+COMPONENTS, FITS = (50, 100, 200, 400, 800), 12  # of each fit, on 100,000 rows
 
 
 def make_file(path: Path, *, rows: int, columns: int, values: int) -> None:
@@ -61,8 +64,8 @@ def schema_text(*, rows: int, columns: int, values: int) -> str:
     return "\n".join(lines) + "\n"
 
 
-def fit_once(path: str, schema: str) -> None:
-    """In a child: reads and fits, printing seconds and peak memory."""
+def fit_once(path: str, schema: str, components: str | None = None) -> None:
+    """In a child: reads and fits, printing seconds and peak memory; with a number of components, FITS of so many."""
     import understudy as us
 
     begin = time.perf_counter()
@@ -73,7 +76,8 @@ def fit_once(path: str, schema: str) -> None:
     def progress(stage: str, done: float, note: str = "") -> None:
         stages.setdefault(stage, time.perf_counter() - begin)
 
-    us.fit(table, us.Schema.load(schema), epsilon=1.0, progress=progress)
+    options = {} if components is None else {"method": "mixture", "components": int(components), "fits": FITS}
+    us.fit(table, us.Schema.load(schema), epsilon=1.0, progress=progress, **options)
     total = time.perf_counter() - begin
     counted = stages.get("fitting", total)
     _tell(total=total, read=read, counted=counted)
@@ -103,10 +107,18 @@ def _child(*arguments: str) -> dict[str, float]:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def measure(folder: Path, *, with_duckdb: bool, **shape: int) -> dict[str, object]:
+def make(folder: Path, **shape: int) -> tuple[Path, Path]:
+    """A table and its schema."""
     path, schema = folder / "table.parquet", folder / "table.yaml"
-    make_file(path, **shape)
+    # Made in a process of its own: a child's peak memory is never told below that of the process that started it.
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as maker:
+        maker.submit(make_file, path, **shape).result()
     schema.write_text(schema_text(**shape))
+    return path, schema
+
+
+def measure(folder: Path, *, with_duckdb: bool, **shape: int) -> dict[str, object]:
+    path, schema = make(folder, **shape)
     names = [f"{'n' if number % 2 else 'c'}{number}" for number in range(shape["columns"])]
     found = {
         "shape": shape,
@@ -120,6 +132,13 @@ def measure(folder: Path, *, with_duckdb: bool, **shape: int) -> dict[str, objec
     return found
 
 
+def measure_components(folder: Path) -> list[dict[str, float]]:
+    path, schema = make(folder, **BASE | {"rows": 100_000})
+    found = [{"components": number, **_child("fit", str(path), str(schema), str(number))} for number in COMPONENTS]
+    print(json.dumps(found), flush=True)
+    return found
+
+
 def shapes(largest: int) -> list[dict[str, int]]:
     grown = [BASE | {"rows": rows} for rows in (10_000, 100_000, 1_000_000, 10_000_000) if rows <= largest]
     grown += [BASE | {"rows": 100_000, "columns": columns} for columns in (4, 28, 56)]
@@ -127,7 +146,7 @@ def shapes(largest: int) -> list[dict[str, int]]:
     return grown
 
 
-def write_results(found: list[dict]) -> None:
+def write_results(found: list[dict], by_components: list[dict]) -> None:
     names = [
         "rows",
         "columns",
@@ -157,9 +176,21 @@ def write_results(found: list[dict]) -> None:
             f"| {s['rows']:,} | {s['columns']} | {s['values']} | {one['file_mib']} | {f['read']} | {f['counted']} "
             f"| {f['total']} | {f['peak_mib']:.0f} | {d.get('total', '')} | {one.get('ratio', '')} |"
         )
+    lines += [
+        "",
+        f"By components of each of {FITS} fits, 100,000 rows of {BASE['columns']} columns of {BASE['values']} values:",
+        "",
+        "| components | fitting s | peak MiB |",
+        "| --- | --- | --- |",
+        *(
+            f"| {one['components']} | {one['total'] - one['counted']:.2f} | {one['peak_mib']} |"
+            for one in by_components
+        ),
+    ]
     name = RESULTS / f"{date.today().isoformat()}-speed"
     name.with_suffix(".md").write_text("\n".join(lines) + "\n")
-    name.with_suffix(".json").write_text(json.dumps(found, indent=1) + "\n")
+    record = {"shapes": found, "components": by_components}
+    name.with_suffix(".json").write_text(json.dumps(record, indent=1) + "\n")
 
 
 def main() -> None:
@@ -171,7 +202,8 @@ def main() -> None:
     parser.add_argument("--largest", type=int, default=10_000_000, help="most rows (10,000,000 needs a 0.5 GB file)")
     largest = parser.parse_args().largest
     with tempfile.TemporaryDirectory() as folder:
-        write_results([measure(Path(folder), with_duckdb=True, **shape) for shape in shapes(largest)])
+        found = [measure(Path(folder), with_duckdb=True, **shape) for shape in shapes(largest)]
+        write_results(found, measure_components(Path(folder)))
 
 
 if __name__ == "__main__":
