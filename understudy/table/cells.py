@@ -186,7 +186,7 @@ def cells_of(column: Column, *, most: int = MOST_CELLS) -> Cells:
 class _Asked:
     """A column by its facts, as they are written: where they come from is no matter."""
 
-    facts: str
+    facts: str = field(repr=False)  # some may have been read off private rows
     column: Column = field(compare=False)
 
 

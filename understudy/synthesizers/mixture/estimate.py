@@ -116,7 +116,8 @@ def estimate(plan: Plan, config: Config, schema: Schema) -> Estimate:
     codes of the rows (up to where they move to a file), a few copies of the fit's tables, classes * D^2, and of the
     mixture, K * D.
     """
-    sizes = {name: coarse_codes(schema.modelled[name], plan) for name in plan.columns}
+    modelled = schema.modelled
+    sizes = {name: coarse_codes(modelled[name], plan) for name in plan.columns}
     one_way = estimate_one_way(schema, plan.one_way_multiplier)
     two_way = tuple(_pair(plan, pair, tuple(sizes[name] for name in pair)) for pair in plan.always)
     candidates = plan.candidates if plan.chosen_pairs else []

@@ -234,7 +234,7 @@ def _runs(rows: int, noise: float) -> int:
 
 def make_plan(config: Config, schema: Schema, budget: Budget) -> Plan:
     """Decides from public facts alone: whether to split by the label, which pairs, how many bins and components."""
-    rows = schema.rows
+    rows, modelled = schema.rows, schema.modelled
     z = noise_multiplier(budget)
     label, classes = _split_label(config, schema)
     columns, every = _all_pairs(schema, without=label)
@@ -272,7 +272,7 @@ def make_plan(config: Config, schema: Schema, budget: Budget) -> Plan:
 
     def sized(noise: float) -> tuple[int, int, dict[str, int], float]:
         bins, most_codes = _within_limits(schema, columns, config.bins or _bins(rows, noise), pairs, classes)
-        sizes = {name: _codes(schema.modelled[name], bins, most_codes) for name in columns}
+        sizes = {name: _codes(modelled[name], bins, most_codes) for name in columns}
         moved = _sensitivity(always, chosen, sizes, weighted=weighted, doubled=doubled)
         return bins, most_codes, sizes, both_z * moved
 
@@ -328,8 +328,9 @@ def _events(
 
 def _may_follow(schema: Schema, columns: tuple[str, ...], noise_multiplier: float) -> bool:
     """Whether some column has values enough, and the table rows, for runs that are finer than bins."""
-    fine = [name for name in columns if cells_of(schema.modelled[name]).ordered]
-    fine = [name for name in fine if cells_of(schema.modelled[name]).values > FEWEST_RUNS]
+    modelled = schema.modelled
+    fine = [name for name in columns if cells_of(modelled[name]).ordered]
+    fine = [name for name in fine if cells_of(modelled[name]).values > FEWEST_RUNS]
     noise = noise_multiplier / math.sqrt(FINE_SHARE)
     return len(columns) > 1 and bool(fine) and _runs(schema.rows, noise) >= FEWEST_RUNS
 
